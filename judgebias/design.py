@@ -1,0 +1,94 @@
+"""Which calls a run asks: the sample of pairs, and the orders of each.
+
+Every choice is a seeded draw on the pair's digest, so it is the same in the driver, in every worker
+and after a resume, and a larger sample contains the smaller one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from judgebias.verdicts import Order
+
+Words = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+_ALL = 2**64 - 1
+_SALTS = {"pairs": 1, "swap": 2, "order": 3}
+
+
+def draws(digests: Words, *, seed: int, salt: Literal["pairs", "swap", "order"]) -> Words:
+    """Give each pair one uniform 64-bit number, by its digest, the seed and the salt.
+
+    Parameters
+    ----------
+    digests
+        Pair digests as (n, 2) little-endian words.
+    seed, salt
+        Different salts give independent draws under one seed.
+
+    Notes
+    -----
+    The finalizer of splitmix64 (Steele, Lea and Flood 2014) over the digest's words.
+    """
+    start = np.uint64((seed * 0x9E3779B97F4A7C15 + _SALTS[salt] * 0xD1B54A32D192ED03) & _ALL)
+    return _mix(_mix(digests[:, 0] ^ start) ^ digests[:, 1])
+
+
+def _mix(words: Words) -> Words:
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def cutoff(values: Words, count: int) -> int:
+    """Find the bound below which exactly `count` values lie (all of them when fewer exist)."""
+    if count >= len(values):
+        return _ALL + 1
+    return int(np.partition(values, count)[count])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Design:
+    """The rule that says, for any pair, whether and in which orders it is asked."""
+
+    orders: Literal["both", "sampled", "ab", "ba", "random"] = "both"
+    seed: int = 0
+    repeats: int = 1
+    pairs_below: int = _ALL + 1
+    """Pairs whose draw is below are in the sample (`--limit`)."""
+    swap_below: int = 0
+    """Pairs of `sampled` whose draw is below get both orders."""
+
+    def asked(self, digests: Words) -> dict[Order, Mask]:
+        """Tell for each pair whether each order is asked."""
+        chosen = _below(draws(digests, seed=self.seed, salt="pairs"), self.pairs_below)
+        wants = self._wants(digests)
+        return {order: chosen & wants[order] for order in Order}
+
+    def _wants(self, digests: Words) -> dict[Order, Mask]:
+        n = len(digests)
+        yes, no = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
+        if self.orders in ("both", "ab", "ba"):
+            return {order: yes if self.orders in ("both", order.value) else no for order in Order}
+        ab_first = draws(digests, seed=self.seed, salt="order") % np.uint64(2) == 0
+        if self.orders == "random":
+            return {Order.AB: ab_first, Order.BA: ~ab_first}
+        both = _below(draws(digests, seed=self.seed, salt="swap"), self.swap_below)
+        return {Order.AB: ab_first | both, Order.BA: ~ab_first | both}
+
+
+def words_of(digests: bytes) -> Words:
+    """View concatenated 16-byte digests as (n, 2) words."""
+    return np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
+
+
+def _below(values: Words, bound: int) -> Mask:
+    if bound > _ALL:
+        return np.ones(len(values), dtype=bool)
+    return values < np.uint64(bound)

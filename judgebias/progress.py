@@ -1,0 +1,37 @@
+"""Where a run stands: the counters that workers send and screens show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Counters: TypeAlias = Mapping[str, Mapping[str, float]]
+"""Judge -> what -> number: `verdicts`, each kind of failure, `in_flight`, `cost_usd`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """Where the run stands, summed over the workers."""
+
+    counters: dict[str, dict[str, float]]
+    workers: int
+    halted: dict[str, str]
+    """Judge -> why it was halted."""
+    fault: str = ""
+    """What ended the run from within a worker, "" = nothing."""
+
+
+@dataclass(kw_only=True, slots=True)
+class RunEnd:
+    """How the asking ended."""
+
+    asked: int = 0
+    """Calls that ended, with a verdict or a failure, in this start of the command."""
+    pending: int = 0
+    """Calls that stay to be asked by the next start."""
+    halted: dict[str, str] = field(default_factory=dict[str, str])
+    """Judge -> why it was halted."""
+    interrupted: bool = False
+    fault: str = ""
+    """What ended the run for every judge: a full disk, an input that changed."""

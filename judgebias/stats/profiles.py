@@ -1,0 +1,74 @@
+"""Exact sums over cluster profiles.
+
+A *profile* is a vector of counts that one or more clusters share; `multiplicity` says how many.
+Ten million pairs that are each their own cluster make a few dozen profiles. Sums stay whole numbers
+until the last step, so they depend neither on the order of the profiles nor on how they were split.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+_INT64_SAFE = 2.0**62
+
+
+def whole_numbers(values: npt.ArrayLike, *, name: str) -> IntArray:
+    """Return counts as int64, refusing what would have to be rounded.
+
+    Raises
+    ------
+    ValueError
+        The values are not integers.
+    """
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iub":
+        msg = f"{name} holds {array.dtype} values; expected whole numbers: pass counts, not rates"
+        raise ValueError(msg)
+    return array.astype(np.int64)
+
+
+def columns(**named: npt.ArrayLike) -> tuple[IntArray, ...]:
+    """Return the columns of a profile table, all one-dimensional and equally long.
+
+    Raises
+    ------
+    ValueError
+        A column is not of whole numbers, not one-dimensional, or of another length.
+    """
+    arrays = tuple(whole_numbers(values, name=name) for name, values in named.items())
+    shapes = {name: array.shape for name, array in zip(named, arrays, strict=True)}
+    if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
+        msg = f"profile columns have shapes {shapes}; expected one length, a row per profile"
+        raise ValueError(msg)
+    return arrays
+
+
+def dot(*factors: IntArray) -> int:
+    """Return the sum of the products, exactly, whatever its size."""
+    bound = np.ones(factors[0].shape)
+    for factor in factors:
+        bound = bound * np.abs(factor.astype(np.float64))
+    # int64 wraps silently, so sums that might not fit go through Python's own integers.
+    product = factors[0] if bound.sum() < _INT64_SAFE else factors[0].astype(object)
+    for factor in factors[1:]:
+        product = product * factor
+    return int(product.sum())
+
+
+def squared_residuals(
+    values: IntArray, sizes: IntArray, multiplicity: IntArray, *, numerator: int, denominator: int
+) -> int:
+    """Return sum_c (denominator values_c - numerator sizes_c)^2 over clusters, exactly.
+
+    Divided by denominator^2 it is the sum of squared cluster totals of v_i - numerator/denominator.
+    """
+    return (
+        denominator**2 * dot(multiplicity, values, values)
+        - 2 * denominator * numerator * dot(multiplicity, values, sizes)
+        + numerator**2 * dot(multiplicity, sizes, sizes)
+    )
