@@ -1,0 +1,5 @@
+"""The command line: the only place that wires the floors together."""
+
+from judgebias.cli.app import app, main
+
+__all__ = ["app", "main"]

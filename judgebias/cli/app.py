@@ -1,0 +1,134 @@
+"""The commands, their options and their exit codes; what they do is in the rooms beside."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgebias.cli.exits import Exit
+from judgebias.cli.screen import Screen
+from judgebias.cli.status import print_status
+from judgebias.cli.summarize import summarize_sources
+from judgebias.cli.table import print_summary
+from judgebias.errors import JudgebiasError
+
+app = typer.Typer(
+    name="judgebias",
+    help="Tells which LLM judges can be believed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Out = Annotated[str, typer.Option("--out", help="Folder for the results.")]
+Address = Annotated[
+    str, typer.Option("--address", help="Ray cluster: HOST:PORT or auto. Default: a local Ray.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+
+@app.callback()
+def options(*, debug: Debug = False) -> None:
+    """Tell which LLM judges can be believed: both orders, exact tests, at scale on Ray."""
+
+
+def main() -> None:
+    """Run the command line and exit with one of the codes of `Exit`."""
+    sys.exit(run_app())
+
+
+def run_app(arguments: list[str] | None = None) -> int:
+    """Run one command; every error is one block on stderr, with a traceback after --debug."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    try:
+        result = app(args=[word for word in given if word != "--debug"], standalone_mode=False)
+    except JudgebiasError as error:
+        if debug:
+            traceback.print_exc()
+        return _explain(str(error), error.exit_code)
+    except typer.Abort:
+        return Exit.INTERRUPTED
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.TyperException as error:
+        return _explain(error.format_message(), Exit.USAGE)
+    except Exception as error:  # noqa: BLE001 - the outermost boundary: what is left is our fault
+        if debug:
+            traceback.print_exc()
+        first_line = str(error).partition("\n")[0]
+        message = f"a fault of judgebias: {type(error).__name__}: {first_line}"
+        return _explain(f"{message}\n  do: run it with --debug and report it", Exit.OUR_FAULT)
+    return int(result or 0)
+
+
+def _explain(block: str, code: int) -> int:
+    sys.stderr.write(f"{block}\n")
+    return code
+
+
+@app.command()
+def demo(out: Out = "judgebias-demo", *, json: Json = False) -> int:
+    """Judge the bundled pairs with planted judges, and print the table; no key, no network."""
+    from judgebias.cli.demo import run_demo
+
+    return run_demo(Path(out), Screen(), as_json=json)
+
+
+@app.command()
+def run(
+    run_file: Annotated[Path, typer.Argument(metavar="RUN.toml", help="The run file.")],
+    *,
+    pairs: Annotated[str, typer.Option("--pairs", help="Pairs instead of the run file's.")] = "",
+    out: Out = "",
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="Only a seeded sample of this many pairs.")
+    ] = 0,
+    judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge.")] = None,
+    address: Address = "",
+    json: Json = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to the price.")] = False,
+) -> int:
+    """Ask what is missing, then write the tables. The same command again resumes."""
+    from judgebias.cli.run import Overrides
+    from judgebias.cli.run import run_file as start
+
+    overrides = Overrides(
+        pairs=pairs, out=out, address=address, judges=tuple(judge or ()), limit=limit, yes=yes
+    )
+    return start(run_file, overrides, Screen(), as_json=json)
+
+
+@app.command()
+def summarize(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="SOURCE...", help="Run directory or verdict files.")
+    ],
+    *,
+    out: Out = "",
+    pairs: Annotated[str, typer.Option("--pairs", help="Join questions, texts, gold.")] = "",
+    cluster: Annotated[str, typer.Option("--cluster", help="question, pair or a column.")] = "",
+    json: Json = False,
+) -> int:
+    """Write all tables and the report from what is recorded; asks nobody, needs no Ray."""
+    summary = summarize_sources(sources, out, pairs=pairs, cluster=cluster, screen=Screen())
+    print_summary(summary, as_json=json)
+    return Exit.COMPLETE
+
+
+@app.command()
+def status(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    *,
+    json: Json = False,
+) -> int:
+    """Show how far a running or stopped run is."""
+    print_status(folder, as_json=json)
+    return Exit.COMPLETE

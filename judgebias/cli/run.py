@@ -1,0 +1,111 @@
+"""`judgebias run`: ask what is missing, then summarise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from judgebias.cli.exits import Exit
+from judgebias.cli.screen import Screen
+from judgebias.cli.summarize import summarize_run
+from judgebias.cli.table import print_summary
+from judgebias.config import RunConfig, load_run_file
+from judgebias.config.runfile import check_run
+from judgebias.errors import ConfigError
+from judgebias.pipeline.prepare import Ready, prepared
+from judgebias.progress import RunEnd
+from judgebias.rundir import RunDir
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Overrides:
+    """What the command line says on top of the run file; paths start from where it was typed."""
+
+    pairs: str = ""
+    out: str = ""
+    address: str = ""
+    judges: tuple[str, ...] = ()
+    limit: int = 0
+    yes: bool = False
+    """Agree to the price."""
+
+
+def run_file(path: Path, overrides: Overrides, screen: Screen, *, as_json: bool = False) -> Exit:
+    """Run a run file and print its table; the same call again resumes."""
+    config = overridden(load_run_file(path), overrides)
+    summary, code = run(config, path.resolve().parent, overrides, screen)
+    print_summary(summary, as_json=as_json)
+    return code
+
+
+def run(
+    config: RunConfig, base: Path, overrides: Overrides, screen: Screen
+) -> tuple[pl.DataFrame, Exit]:
+    """Ask every call that is missing, write the tables, and say how it ended."""
+    with prepared(config, base=base, limit=overrides.limit, only=overrides.judges) as ready:
+        for notice in ready.notices:
+            screen.say(notice)
+        screen.say(_plan_line(ready))
+        end = _ask(ready, screen) if ready.blocks else RunEnd()
+        summary = summarize_run(ready.rundir, screen)
+        return summary, _ended(ready, end, summary, screen)
+
+
+def _ask(ready: Ready, screen: Screen) -> RunEnd:
+    # Ray takes seconds to import, and a run that has everything on disk does not need it.
+    from judgebias.pipeline.run import ask_missing
+
+    screen.start(ready.missing)
+    try:
+        return ask_missing(ready, screen.progress)
+    finally:
+        screen.finish()
+
+
+def overridden(config: RunConfig, overrides: Overrides) -> RunConfig:
+    """Apply the command line to the run file, with the same checks."""
+    data = config.model_dump(exclude_unset=True)
+    # What was typed is relative to where it was typed, not to the run file.
+    for name in ("pairs", "out"):
+        if value := getattr(overrides, name):
+            data[name] = value if "://" in value else str(Path(value).absolute())
+    if overrides.address:
+        data["engine"] = {**data.get("engine", {}), "address": overrides.address}
+    unknown = set(overrides.judges) - {judge.name for judge in config.judges}
+    if unknown:
+        known = ", ".join(judge.name for judge in config.judges)
+        raise ConfigError(f"no judge is named {sorted(unknown)[0]!r}", expected=f"one of: {known}")
+    return check_run(data, where="the command line")
+
+
+def _plan_line(ready: Ready) -> str:
+    expected, missing = sum(ready.expected.values()), sum(ready.missing.values())
+    judges = len(ready.missing)
+    if not missing:
+        return f"all {expected:,} calls of {judges} judges are on disk: nothing to ask"
+    done = f", {expected - missing:,} are on disk" if missing < expected else ""
+    return f"{missing:,} calls to ask of {judges} judges{done}"
+
+
+def _ended(ready: Ready, end: RunEnd, summary: pl.DataFrame, screen: Screen) -> Exit:
+    """Say what stopped the run, and choose the exit code."""
+    n_failed = int(summary.filter(pl.col("task") == "ALL")["n_failed"].sum())
+    for judge, reason in end.halted.items():
+        screen.say(f"{judge} was stopped: {reason}")
+    if end.fault:
+        screen.say(f"the run was stopped: {end.fault}")
+    if end.interrupted:
+        screen.say("interrupted: what was in flight has landed")
+    if end.pending or end.fault:
+        screen.say(f"{end.pending:,} calls are pending; the same command goes on from here")
+        return Exit.STOPPED
+    if n_failed:
+        screen.say(f"{n_failed:,} calls ended without a verdict: see {_failures(ready.rundir)}")
+        return Exit.UNANSWERED
+    return Exit.COMPLETE
+
+
+def _failures(rundir: RunDir) -> Path:
+    return rundir.path / "tables" / "failures.csv"

@@ -1,0 +1,112 @@
+"""What the user sees while a run goes on: a live line on a terminal, plain lines elsewhere.
+
+A screen never decides anything and never ends a run: a closed terminal is not a reason to lose
+replies that were paid for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+from judgebias.progress import Progress
+
+PLAIN_EVERY_S = 5.0
+_NOT_CALLS = frozenset({"in_flight", "cost_usd"})
+
+
+class Screen:
+    """Writes to one stream, stderr by default, so that stdout holds results only."""
+
+    def __init__(
+        self, stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic
+    ):
+        self._stream = stream or sys.stderr
+        self._live = self._stream.isatty()
+        self._clock = clock
+        self._missing = 0
+        self._started = 0.0
+        self._first = (0.0, 0)
+        self._said = 0.0
+        self._width = 0
+
+    def say(self, line: str) -> None:
+        """Write one line that stays."""
+        self._write(f"\r{' ' * self._width}\r{line}\n" if self._width else f"{line}\n")
+        self._width = 0
+
+    def start(self, missing: Mapping[str, int]) -> None:
+        """Begin to show progress towards this many calls per judge."""
+        self._missing = sum(missing.values())
+        self._started = self._clock()
+        self._first = (0.0, 0)
+        self._said = self._started
+
+    def progress(self, progress: Progress) -> None:
+        """Show where the run stands; called a few times a second."""
+        now = self._clock()
+        ended = _ended(progress.counters)
+        if ended and not self._first[1]:
+            # Ray's own start is no part of the rate.
+            self._first = (now, ended)
+        line = self._line(progress, ended, now)
+        if self._live:
+            self._write(f"\r{line.ljust(self._width)}")
+            self._width = len(line)
+        elif now - self._said >= PLAIN_EVERY_S:
+            self._said = now
+            self._write(f"{line}\n")
+
+    def finish(self) -> None:
+        """End the live line."""
+        if self._width:
+            self._write("\n")
+            self._width = 0
+
+    def _line(self, progress: Progress, ended: int, now: float) -> str:
+        if not ended:
+            return f"starting Ray and its workers, {now - self._started:.0f} s"
+        failed = sum(_failed(counts) for counts in progress.counters.values())
+        in_flight = sum(int(counts.get("in_flight", 0)) for counts in progress.counters.values())
+        since, before = self._first
+        rate = (ended - before) / (now - since) if now > since else 0.0
+        left = f", {_span((self._missing - ended) / rate)} left" if rate else ""
+        parts = [
+            f"{ended:,} of {self._missing:,} calls ({ended / self._missing:.0%})",
+            f"{rate:,.0f} calls/s",
+            f"{failed:,} failed",
+            f"{in_flight:,} in flight",
+            f"{progress.workers} workers",
+        ]
+        return ", ".join(parts) + left
+
+    def _write(self, text: str) -> None:
+        # A closed pipe or terminal must not end a run.
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.write(text)
+            self._stream.flush()
+
+
+def _ended(counters: Mapping[str, Mapping[str, float]]) -> int:
+    return sum(
+        int(number)
+        for counts in counters.values()
+        for what, number in counts.items()
+        if what not in _NOT_CALLS
+    )
+
+
+def _failed(counts: Mapping[str, float]) -> int:
+    kinds = counts.keys() - _NOT_CALLS - {"verdicts"}
+    return sum(int(counts[kind]) for kind in kinds)
+
+
+def _span(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"

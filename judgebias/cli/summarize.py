@@ -1,0 +1,132 @@
+"""`judgebias summarize`: a run directory or files of verdict records -> all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from judgebias.cli.screen import Screen
+from judgebias.design import Design, words_of
+from judgebias.errors import UsageError
+from judgebias.journal import first_wins, read_journal, write_calls
+from judgebias.pairs import PairsSpec, survey_pairs
+from judgebias.records import join_pairs, read_records
+from judgebias.report.tables import write_tables
+from judgebias.rundir import Manifest, RunDir
+from judgebias.summary import failures_table, repeats_table, settle_calls, summarize
+from judgebias.verdicts import Order
+
+_NEEDED = (
+    *("pair", "judge", "fingerprint", "task", "pair_id", "repeat", "order", "slot", "failure"),
+    *("attempts", "time", "worker", "request_id"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """What tables are made of, wherever it came from."""
+
+    calls: pl.LazyFrame
+    pairs: pl.LazyFrame
+    expected: pl.LazyFrame | None
+
+
+def summarize_sources(
+    sources: Sequence[str], out: str, *, pairs: str, cluster: str, screen: Screen
+) -> pl.DataFrame:
+    """Summarise files of records, or one run directory into a folder of choice."""
+    run = RunDir(Path(sources[0]))
+    if run.exists:
+        if len(sources) > 1 or pairs or cluster:
+            raise UsageError(
+                "a run directory is summarised alone, with the pairs and the cluster it was run by",
+                do="leave out --pairs, --cluster and the other sources",
+            )
+        return write(evidence_of_run(run), Path(out or run.path), screen)
+    if not out:
+        raise UsageError("--out is missing", expected="--out DIR, a folder for the tables")
+    return write(
+        evidence_of_records(sources, pairs, cluster or "question", screen), Path(out), screen
+    )
+
+
+def summarize_run(run: RunDir, screen: Screen) -> pl.DataFrame:
+    """Write all tables of a run directory, and its calls."""
+    digests = run.scan_index().select("digest").collect()["digest"]
+    write_calls(run.journal, run.path / "calls.parquet", pairs=digests)
+    return write(evidence_of_run(run), run.path, screen)
+
+
+def write(evidence: Evidence, out: Path, screen: Screen) -> pl.DataFrame:
+    """Settle, summarise and write; returns the summary."""
+    settled = settle_calls(evidence.calls, evidence.pairs, evidence.expected).collect().lazy()
+    summary = summarize(settled)
+    write_tables(
+        out,
+        summary=summary,
+        repeats=repeats_table(settled),
+        failures=failures_table(evidence.calls, settled),
+        verdicts=settled,
+    )
+    screen.say(f"tables are in {out}")
+    return summary
+
+
+def evidence_of_records(
+    sources: Sequence[str], pairs: str, cluster: str, screen: Screen
+) -> Evidence:
+    """Read files of verdict records, and join the pairs file where one is given."""
+    records = read_records(list(sources), cluster=cluster)
+    if pairs:
+        index_cluster = cluster if cluster in ("question", "pair") else "question"
+        survey = survey_pairs(PairsSpec(source=pairs, cluster=index_cluster, base=Path.cwd()))
+        records = join_pairs(records, survey.index, cluster=cluster)
+    for notice in records.notices:
+        screen.say(notice)
+    return Evidence(calls=records.calls.lazy(), pairs=records.pairs.lazy(), expected=None)
+
+
+def evidence_of_run(run: RunDir) -> Evidence:
+    """Read the journal against the index: what is there, and what the design still expects."""
+    manifest = run.manifest()
+    return Evidence(
+        calls=calls_of_run(run, manifest).lazy(),
+        pairs=run.scan_index(),
+        expected=expected_of_run(run, manifest),
+    )
+
+
+def calls_of_run(run: RunDir, manifest: Manifest, *, extra: Sequence[str] = ()) -> pl.DataFrame:
+    """Read the calls of the current input and judges, one row each, without the raw replies."""
+    table = read_journal(run.journal, columns=(*_NEEDED, *extra)).table
+    mine = [manifest.fingerprints[judge.name] for judge in manifest.config.judges]
+    pairs = run.scan_index().select(pair="digest").collect()
+    current = table.filter(pl.col("fingerprint").cast(pl.String).is_in(mine))
+    calls, _ = first_wins(current.join(pairs, on="pair", how="semi"))
+    return calls
+
+
+def expected_of_run(run: RunDir, manifest: Manifest) -> pl.LazyFrame:
+    """List what the design asks: one row per judge, pair and repeat."""
+    config = manifest.config
+    design = Design(
+        orders=config.orders,
+        seed=config.seed,
+        repeats=config.repeats,
+        pairs_below=manifest.pairs_below,
+        swap_below=manifest.swap_below,
+    )
+    index = run.scan_index().select("task", "pair_id", "digest").collect()
+    asked = design.asked(words_of(b"".join(index["digest"])))
+    chosen = index.select(
+        "task",
+        "pair_id",
+        expects_ab=pl.Series(asked[Order.AB]),
+        expects_ba=pl.Series(asked[Order.BA]),
+    ).filter(pl.col("expects_ab") | pl.col("expects_ba"))
+    judges = pl.LazyFrame({"judge": [judge.name for judge in config.judges]})
+    repeats = pl.LazyFrame({"repeat": range(1, config.repeats + 1)}, {"repeat": pl.Int32})
+    return chosen.lazy().join(judges, how="cross").join(repeats, how="cross")

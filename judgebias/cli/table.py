@@ -1,0 +1,56 @@
+"""The summary on a terminal: one line per judge and task, the figures that decide."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+import polars as pl
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from judgebias.report import words
+from judgebias.report.words import Row
+
+Column: TypeAlias = tuple[str, Callable[[Row], str]]
+"""A column's head, and how a row of the summary fills it."""
+
+_COLUMNS: Final[tuple[Column, ...]] = (
+    ("pairs", lambda row: f"{row['n_complete']:,}"),
+    ("consistency", lambda row: words.with_interval(row, "consistency")),
+    ("first slot", lambda row: words.percent(row["first_position_rate"])),
+    ("p position", lambda row: words.p_value(row["p_position"])),
+    ("position bias", lambda row: str(row["position_bias"])),
+    ("swing", lambda row: words.signed_percent(row["swing"])),
+    ("win rate of A", lambda row: words.with_interval(row, "win_rate_a")),
+)
+
+
+def print_summary(summary: pl.DataFrame, *, as_json: bool) -> None:
+    """Print the summary to stdout: a table for people, or the rows as JSON."""
+    if as_json:
+        sys.stdout.write(json.dumps(summary.to_dicts(), indent=2, ensure_ascii=False) + "\n")
+        return
+    console().print(table_of(summary.iter_rows(named=True), _COLUMNS))
+
+
+def console() -> Console:
+    """Open stdout for tables; a pipe gets lines as wide as they need to be."""
+    return Console() if sys.stdout.isatty() else Console(width=200)
+
+
+def table_of(rows: Iterable[Row], columns: Sequence[Column]) -> Table:
+    """Lay rows out under judge, task and the given columns."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("judge")
+    table.add_column("task")
+    for name, _ in columns:
+        table.add_column(name, justify="right")
+    for row in rows:
+        last = row["task"] == "ALL"
+        cells = [show(row) for _, show in columns]
+        table.add_row(str(row["judge"]), str(row["task"]), *cells, end_section=last)
+    return table

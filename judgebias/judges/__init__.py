@@ -1,0 +1,1 @@
+"""Who answers a call: one file a provider, all behind the protocol in `judge`."""

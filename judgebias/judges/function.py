@@ -1,0 +1,96 @@
+"""A judge that is a function of the user's, with (first, second) or (question, first, second)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+from collections.abc import Callable
+
+from judgebias.calls import Call
+from judgebias.config import FunctionJudge
+from judgebias.errors import ConfigError
+from judgebias.replies import FailureKind, Reply
+from judgebias.verdicts import Slot
+
+_ANSWERS: dict[object, Slot] = {
+    **{slot.value: slot for slot in Slot},
+    1: Slot.FIRST,
+    2: Slot.SECOND,
+}
+
+
+class FunctionCaller:
+    """Asks a plain or async Python function, and keeps what it raises as a failure."""
+
+    def __init__(self, config: FunctionJudge) -> None:
+        self._function = load_function(config.call)
+        self._with_question = takes_question(self._function, config.call)
+
+    async def ask(self, call: Call) -> Reply:
+        """Call the function; what it raises or answers wrongly is a failed call, never a tie."""
+        shown = (call.first, call.second)
+        if self._with_question:
+            shown = (call.pair.question, *shown)
+        try:
+            answer = self._function(
+                *((call.pair.question, *shown) if self._with_question else shown)
+            )
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            return Reply(
+                failure=FailureKind.FUNCTION_ERROR, message=f"{type(error).__name__}: {error}"
+            )
+        return read_answer(answer)
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+
+def read_answer(answer: object) -> Reply:
+    """Read first/second/tie or 1/2; True is not 1, and anything else is a failure."""
+    known = isinstance(answer, str | int) and not isinstance(answer, bool)
+    slot = _ANSWERS.get(answer) if known else None
+    if slot is None:
+        message = f"the function answered {answer!r:.200}, not first, second, tie, 1 or 2"
+        return Reply(failure=FailureKind.FUNCTION_ERROR, message=message)
+    return Reply(slot=slot)
+
+
+def load_function(call: str) -> Callable[..., object]:
+    """Import `module:name`.
+
+    Raises
+    ------
+    ConfigError
+        When the module or the name does not exist, or the name cannot be called.
+    """
+    module_name, _, name = call.partition(":")
+    try:
+        target: object = importlib.import_module(module_name)
+        for part in name.split("."):
+            target = getattr(target, part)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"the judge function {call!r} cannot be imported: {error}",
+            expected="module:name, importable where the command runs and on every worker",
+        ) from error
+    if not callable(target):
+        raise ConfigError(f"the judge function {call!r} is a {type(target).__name__}, not callable")
+    return target
+
+
+def takes_question(function: Callable[..., object], call: str) -> bool:
+    """Tell (question, first, second) from (first, second) by the signature."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    needed = [p for p in parameters if p.kind in kinds and p.default is p.empty]
+    if len(needed) not in (2, 3):
+        raise ConfigError(
+            f"the judge function {call!r} takes {len(needed)} arguments",
+            expected="(first, second) or (question, first, second)",
+        )
+    return len(needed) == 3

@@ -1,0 +1,81 @@
+"""Connecting to Ray: a fresh local one, or the cluster at an address."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import ray
+
+from judgebias.errors import UsageError
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+"""Ray reads these when it starts; a user's own values stand."""
+
+LOCAL = "local"
+"""An address that means: start a Ray of our own, whatever RAY_ADDRESS says."""
+
+OBJECT_STORE_BYTES = 256 * 2**20
+"""A local store holds the done keys and one small row per block, never a text."""
+
+
+@contextmanager
+def connected(address: str, *, workers: int) -> Generator[int]:
+    """Connect, give the number of CPUs, and disconnect.
+
+    Raises
+    ------
+    UsageError
+        When the cluster cannot be reached.
+    """
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    address = address or os.environ.get("RAY_ADDRESS", "")
+    try:
+        with _hushed():
+            _connect(address, workers)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise UsageError(
+            f"cannot reach Ray at {address or 'a local start'}: {error}",
+            expected='"" for a local Ray, "auto", HOST:PORT, or RAY_ADDRESS',
+        ) from error
+    for name in ("ray", "ray.data"):
+        # What a task raises is raised in the driver too, and said there once.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield max(1, int(ray.cluster_resources().get("CPU", 1)))
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _hushed() -> Generator[None]:
+    """Keep what Ray's native code says while it starts off the user's screen."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _connect(address: str, workers: int) -> None:
+    if address and address != LOCAL:
+        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+        return
+    ray.init(
+        address=LOCAL,
+        num_cpus=max(workers, os.cpu_count() or 1),
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE_BYTES,
+        logging_level=logging.ERROR,
+        log_to_driver=False,
+    )

@@ -1,0 +1,63 @@
+"""The owner as its callers see it: typed calls to a Ray actor that lives on the driver's node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from judgebias.pipeline.blocks import Assignment, TaskBlock
+from judgebias.pipeline.owner import Beat, RunOwner
+from judgebias.progress import Counters, Progress
+
+
+class OwnerHandle:
+    """Travels to every worker; holds the actor's handle and nothing else."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    @classmethod
+    def start(cls, blocks: Iterable[TaskBlock]) -> OwnerHandle:
+        """Start the owner beside the driver; it takes no CPU of the cluster."""
+        here = ray.get_runtime_context().get_node_id()
+        actor_class: Any = ray.remote(RunOwner)
+        options = actor_class.options(
+            num_cpus=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=here, soft=False),
+        )
+        return cls(options.remote(tuple(blocks)))
+
+    async def register(self, worker: str, actor: str) -> None:
+        """See `RunOwner.register`."""
+        await self._actor.register.remote(worker, actor)
+
+    async def take(self, worker: str) -> Assignment | None:
+        """See `RunOwner.take`."""
+        return await self._actor.take.remote(worker)
+
+    async def close_block(self, worker: str, assignment: Assignment) -> None:
+        """See `RunOwner.close_block`."""
+        await self._actor.close_block.remote(worker, assignment)
+
+    async def beat(self, worker: str, counters: Counters) -> Beat:
+        """See `RunOwner.beat`."""
+        return await self._actor.beat.remote(worker, counters)
+
+    async def halt(self, judge: str, reason: str) -> None:
+        """See `RunOwner.halt`."""
+        await self._actor.halt.remote(judge, reason)
+
+    async def fail(self, fault: str) -> None:
+        """See `RunOwner.fail`."""
+        await self._actor.fail.remote(fault)
+
+    def driver_beat(self) -> Progress:
+        """See `RunOwner.driver_beat`; waits for the answer."""
+        return ray.get(self._actor.driver_beat.remote())
+
+    def stop(self) -> None:
+        """See `RunOwner.stop`; returns at once."""
+        self._actor.stop.remote()

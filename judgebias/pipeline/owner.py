@@ -1,0 +1,145 @@
+"""The run's owner: hands out blocks and short leases to send, and collects the counters.
+
+A worker may send only under a lease of at most `LEASE_S`, renewed by each beat. The owner grants
+leases only while the driver's own beat is fresh, so that nothing is sent for a driver that is gone.
+It is an asyncio actor: its methods run on one thread, and a wait in one does not hold the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from judgebias.pipeline.blocks import Assignment, BlockQueue, TaskBlock
+from judgebias.progress import Counters, Progress
+
+LEASE_S = 2.0
+BEAT_S = 0.5
+LOST_S = 30.0
+"""Seconds without a beat after which a worker counts as dead even if nobody replaced it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Beat:
+    """What a worker learns from a beat."""
+
+    lease_s: float
+    """Seconds for which it may go on sending; 0 = not now."""
+    stopping: bool
+    """Whether to send nothing more and let what is in flight land."""
+    halted: frozenset[str]
+    """Judges that are not to be asked any more."""
+    rank: int
+    workers: int
+    """This worker is number `rank` (from 0) of `workers`; windows are shared by it."""
+
+
+@dataclass(kw_only=True, slots=True)
+class _Worker:
+    actor: str
+    seen: float
+    lease_until: float = 0.0
+    counters: Counters = field(default_factory=dict)
+
+
+class RunOwner:
+    """One per run; made into a named Ray actor by `judgebias.pipeline.run`."""
+
+    def __init__(self, blocks: Iterable[TaskBlock]) -> None:
+        self._queue = BlockQueue(blocks)
+        self._workers: dict[str, _Worker] = {}
+        self._dead: dict[str, Counters] = {}
+        self._driver_seen = time.monotonic()
+        self._stopping = False
+        self._halted: dict[str, str] = {}
+        self._fault = ""
+
+    async def register(self, worker: str, actor: str) -> None:
+        """Meet a new worker process; an earlier process of the same actor is dead."""
+        for name, other in list(self._workers.items()):
+            if other.actor == actor and name != worker:
+                await self._outlive(other)
+                self._bury(name)
+        self._workers[worker] = _Worker(actor=actor, seen=time.monotonic())
+
+    async def take(self, worker: str) -> Assignment | None:
+        """Wait for a block; None when there is nothing more to do."""
+        while not self._stopping and not self._queue.finished:
+            if assignment := self._queue.take(worker):
+                return assignment
+            await asyncio.sleep(BEAT_S / 10)
+        return None
+
+    async def close_block(self, worker: str, assignment: Assignment) -> None:
+        """Close a block whose replies are all on disk."""
+        if worker in self._workers:
+            self._queue.give_back(worker, assignment)
+
+    async def beat(self, worker: str, counters: Counters) -> Beat:
+        """Renew a worker's lease and take its counters."""
+        now = time.monotonic()
+        state = self._workers.get(worker)
+        lease = 0.0
+        if state is not None:
+            state.seen, state.counters = now, counters
+            lease = max(0.0, min(LEASE_S, self._driver_seen + LEASE_S - now))
+            state.lease_until = now + lease
+        names = sorted(self._workers)
+        return Beat(
+            lease_s=lease,
+            stopping=self._stopping,
+            halted=frozenset(self._halted),
+            rank=names.index(worker) if state else 0,
+            workers=max(1, len(names)),
+        )
+
+    async def halt(self, judge: str, reason: str) -> None:
+        """Ask this judge nothing more; its calls stay pending and the other judges go on."""
+        self._halted.setdefault(judge, reason)
+        self._queue.drop(judge)
+
+    async def fail(self, fault: str) -> None:
+        """End the run for a reason that concerns every judge."""
+        self._fault = self._fault or fault
+        self._stopping = True
+
+    async def stop(self) -> None:
+        """Hand out nothing more, and have the workers send nothing more."""
+        self._stopping = True
+
+    async def driver_beat(self) -> Progress:
+        """Hear from the driver, and tell it where the run stands."""
+        self._driver_seen = now = time.monotonic()
+        for name, state in list(self._workers.items()):
+            if now - state.seen > LOST_S:
+                self._bury(name)
+        return Progress(
+            counters=self._totals(),
+            workers=len(self._workers),
+            halted=dict(self._halted),
+            fault=self._fault,
+        )
+
+    def _totals(self) -> dict[str, dict[str, float]]:
+        totals: dict[str, Counter[str]] = {}
+        living = [state.counters for state in self._workers.values()]
+        for counters in (*living, *self._dead.values()):
+            for judge, counts in counters.items():
+                totals.setdefault(judge, Counter()).update(counts)
+        return {judge: dict(counts) for judge, counts in totals.items()}
+
+    def _bury(self, worker: str) -> None:
+        state = self._workers.pop(worker)
+        finished = {
+            judge: {what: n for what, n in counts.items() if what != "in_flight"}
+            for judge, counts in state.counters.items()
+        }
+        self._dead[worker] = finished
+        self._queue.bury(worker)
+
+    async def _outlive(self, worker: _Worker) -> None:
+        """Wait until the lease of a dead process has lapsed: an orphan may still be sending."""
+        await asyncio.sleep(max(0.0, worker.lease_until - time.monotonic()))

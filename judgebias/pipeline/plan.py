@@ -1,0 +1,29 @@
+"""What every worker of a run is told once: plain data, no key, no text of any pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from judgebias.config import RunConfig
+from judgebias.design import Design
+from judgebias.pairs import Block, PairsSpec
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunPlan:
+    """The run as its workers see it."""
+
+    config: RunConfig
+    spec: PairsSpec
+    """How to read a block of pairs."""
+    blocks: tuple[Block, ...]
+    design: Design
+    journal: str
+    """The folder of the journal."""
+    epoch: int
+    """Which start of the command this is; part of the segments' names."""
+    fingerprints: Mapping[str, bytes]
+    """Judge -> sixteen bytes."""
+    base: str
+    """The folder that relative paths of the run file start from."""

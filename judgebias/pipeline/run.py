@@ -1,0 +1,112 @@
+"""The run itself: turns out to Ray's workers, the owner beside them, the main thread watching."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+
+import ray
+import ray.data
+from ray.data import ActorPoolStrategy
+
+from judgebias.pipeline.blocks import OPEN
+from judgebias.pipeline.cluster import connected
+from judgebias.pipeline.handle import OwnerHandle
+from judgebias.pipeline.prepare import Ready
+from judgebias.pipeline.worker import Worker
+from judgebias.progress import Progress, RunEnd
+
+WATCH_S = 0.25
+WORKER_CPUS = 0.5
+"""A worker mostly waits; whole CPUs would leave none for the rest of the job."""
+
+
+def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
+    """Ask every missing call on Ray; `watch` sees the progress a few times a second."""
+    engine = ready.plan.config.engine
+    end = RunEnd()
+    with connected(engine.address, workers=engine.workers) as cpus:
+        owner = OwnerHandle.start(ready.blocks)
+        workers = min(engine.workers or cpus, len(ready.blocks))
+        turns = _Turns(ready, owner, workers)
+        with _interrupts(owner.stop) as interrupted:
+            turns.start()
+            while turns.is_alive():
+                _see(owner.driver_beat(), end, watch)
+                turns.join(WATCH_S)
+            _see(owner.driver_beat(), end, watch)
+        end.interrupted = interrupted.is_set()
+    if turns.error is not None:
+        raise turns.error
+    end.asked, end.pending = turns.asked, sum(ready.missing.values()) - turns.asked
+    return end
+
+
+class _Turns(threading.Thread):
+    """Consumes the dataset, so that the main thread stays free for signals and progress."""
+
+    def __init__(self, ready: Ready, owner: OwnerHandle, workers: int) -> None:
+        super().__init__(name="turns", daemon=True)
+        self.asked = 0
+        self.error: Exception | None = None
+        self._dataset = _dataset(ready, owner, workers)
+
+    def run(self) -> None:
+        try:
+            for row in self._dataset.iter_rows():
+                self.asked += int(row["asked"])
+        except Exception as error:  # noqa: BLE001 - carried to the main thread, raised there
+            self.error = error
+
+
+def _dataset(ready: Ready, owner: OwnerHandle, workers: int) -> ray.data.Dataset:
+    """One turn per block that has something to ask; whoever gets a turn takes the next block."""
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    open_blocks = max(OPEN, 2 * len(ready.missing))
+    turns = [{"turn": number} for number in range(len(ready.blocks))]
+    pool = ActorPoolStrategy(
+        min_size=workers,
+        max_size=workers,
+        max_tasks_in_flight_per_actor=open_blocks,
+        max_concurrent_calls_per_actor=open_blocks,
+        enable_true_multi_threading=True,
+    )
+    dataset = ray.data.from_items(turns, override_num_blocks=len(turns))
+    return dataset.map_batches(
+        Worker,
+        fn_constructor_args=(ready.plan, owner, [ray.put(ready.done)]),
+        batch_size=None,
+        num_cpus=WORKER_CPUS,
+        compute=pool,
+    )
+
+
+def _see(progress: Progress, end: RunEnd, watch: Callable[[Progress], None]) -> None:
+    end.halted, end.fault = progress.halted, progress.fault
+    watch(progress)
+
+
+@contextmanager
+def _interrupts(stop: Callable[[], object]) -> Generator[threading.Event]:
+    """Turn the first SIGINT or SIGTERM into a stop, and the second into leaving at once."""
+    seen = threading.Event()
+
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        if seen.is_set():
+            # Nothing is torn: replies are on disk or in a worker that stops with its lease.
+            os._exit(130)
+        seen.set()
+        stop()
+
+    # After ray.init: Ray puts its own handlers in place when it starts.
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield seen
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

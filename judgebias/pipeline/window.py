@@ -1,0 +1,161 @@
+"""The calls under way of one judge in one worker: a window that blocks do not drain.
+
+Runners take calls from one queue that all open blocks of the judge share, so the tail of a block
+leaves no gap. A runner costs a task once, not per call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from judgebias.calls import Call
+from judgebias.errors import JudgeHalted
+from judgebias.judges.judge import Judge
+from judgebias.replies import Reply
+
+_YIELD_EVERY = 64
+"""A judge that answers at once would never let the journal and the beats run."""
+
+
+class Permit(Protocol):
+    """Whether this worker may send: the lease, as the window sees it."""
+
+    @property
+    def granted(self) -> bool:
+        """Whether a call may be sent now."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is to be sent any more."""
+        ...
+
+    async def changed(self) -> None:
+        """Wait until it may be worth looking again."""
+        ...
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class _Batch:
+    """The calls of one block: done when each one is recorded or left pending."""
+
+    record: Callable[[Call, Reply], None]
+    left: int
+    done: asyncio.Future[int]
+    pending: int = 0
+
+    def end(self, *, pending: bool) -> None:
+        self.left -= 1
+        self.pending += pending
+        if self.left == 0 and not self.done.done():
+            self.done.set_result(self.pending)
+
+
+@dataclass(kw_only=True, eq=False)
+class Window:
+    """Asks one judge, with at most `size` calls under way."""
+
+    judge: Judge
+    permit: Permit
+    size: int
+    on_halt: Callable[[JudgeHalted], None]
+    in_flight: int = 0
+    halted: bool = False
+    _queue: deque[tuple[Call, _Batch]] = field(default_factory=deque[tuple[Call, _Batch]])
+    _runners: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    async def ask(self, calls: Sequence[Call], record: Callable[[Call, Reply], None]) -> int:
+        """Ask the calls and record each reply; returns how many stay pending.
+
+        Raises
+        ------
+        BaseException
+            Whatever a judge raised that is neither a reply nor `JudgeHalted`: a fault of ours.
+        """
+        if not calls:
+            return 0
+        done = asyncio.get_running_loop().create_future()
+        batch = _Batch(record=record, left=len(calls), done=done)
+        self._queue.extend((call, batch) for call in calls)
+        self._fill()
+        return await done
+
+    def resize(self, size: int) -> None:
+        """Change the number of calls that may be under way."""
+        self.size = size
+        self._fill()
+
+    def cancel(self) -> None:
+        """Give up the calls that are under way; they stay pending."""
+        for runner in self._runners:
+            runner.cancel()
+
+    def _fill(self) -> None:
+        wanted = min(self.size - len(self._runners), len(self._queue))
+        for _ in range(wanted):
+            runner = asyncio.get_running_loop().create_task(self._run())
+            self._runners.add(runner)
+            runner.add_done_callback(self._ended)
+
+    def _ended(self, runner: asyncio.Task[None]) -> None:
+        self._runners.discard(runner)
+        if not runner.cancelled() and (fault := runner.exception()) is not None:
+            self._fail(fault)
+        else:
+            self._fill()
+
+    def _fail(self, fault: BaseException) -> None:
+        """Let every open block end with the fault rather than wait for ever."""
+        while self._queue:
+            _, batch = self._queue.popleft()
+            if not batch.done.done():
+                batch.done.set_exception(fault)
+
+    async def _run(self) -> None:
+        served = 0
+        while self._queue and len(self._runners) <= self.size:
+            if not await self._allowed():
+                self._abandon()
+                return
+            if not self._queue:
+                return
+            call, batch = self._queue.popleft()
+            await self._serve(call, batch)
+            served += 1
+            if served % _YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+
+    async def _allowed(self) -> bool:
+        while not (self.halted or self.permit.closed or self.permit.granted):
+            await self.permit.changed()
+        return not (self.halted or self.permit.closed)
+
+    async def _serve(self, call: Call, batch: _Batch) -> None:
+        self.in_flight += 1
+        pending = True
+        try:
+            reply = await self.judge.ask(call)
+            # Nothing is awaited between the reply and its record: a reply in hand is never lost.
+            batch.record(call, reply)
+            pending = False
+        except JudgeHalted as reason:
+            if not self.halted:
+                self.halted = True
+                self.on_halt(reason)
+        except Exception as fault:
+            if not batch.done.done():
+                batch.done.set_exception(fault)
+            raise
+        finally:
+            self.in_flight -= 1
+            batch.end(pending=pending)
+
+    def _abandon(self) -> None:
+        """Leave everything that waits pending."""
+        while self._queue:
+            _, batch = self._queue.popleft()
+            batch.end(pending=True)

@@ -1,0 +1,160 @@
+"""The callable class that Ray runs: one per worker process, with its judges and its journal.
+
+Ray Data gives a worker *turns*; for each turn it takes the next block from the run's owner, asks
+the block's judge what is missing, waits until every reply is on disk, and returns one small row.
+Ray's threads only wait: all work happens on one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import ray
+import uvloop
+
+from judgebias.calls import Call
+from judgebias.errors import JudgebiasError, JudgeHalted
+from judgebias.journal import GroupCommit, Segment, row_of
+from judgebias.judges.local import open_local
+from judgebias.pipeline.blocks import Assignment
+from judgebias.pipeline.handle import OwnerHandle
+from judgebias.pipeline.missing import missing_calls
+from judgebias.pipeline.owner import Beat
+from judgebias.pipeline.permit import Lease
+from judgebias.pipeline.plan import RunPlan
+from judgebias.pipeline.window import Window
+from judgebias.replies import Reply
+
+DEFAULT_IN_FLIGHT = 256
+"""Calls under way of a judge whose run file names no window, over all workers."""
+
+T = TypeVar("T")
+Columns = dict[str, npt.NDArray[Any]]
+
+
+class Worker:
+    """Asks blocks of calls; made once per Ray actor."""
+
+    def __init__(self, plan: RunPlan, owner: OwnerHandle, done: list[Any]) -> None:
+        context = ray.get_runtime_context()
+        self._plan = plan
+        self._owner = owner
+        self._done: npt.NDArray[np.uint64] = ray.get(done[0])
+        self._name = f"{context.get_node_id()[:8]}-{os.getpid()}"
+        self._counts: dict[str, defaultdict[str, float]] = {}
+        self._windows: dict[str, Window] = {}
+        self._opening = asyncio.Lock()
+        self._rank, self._workers = 0, 1
+        self._grace: asyncio.TimerHandle | None = None
+        self._loop = uvloop.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="judges", daemon=True).start()
+        self._run(self._start(context.get_actor_id()))
+
+    def __call__(self, _turns: Columns) -> Columns:
+        """Use one turn; the block's counts come back as one row."""
+        asked, pending = self._run(self._turn())
+        return {
+            "asked": np.array([asked], dtype=np.int64),
+            "pending": np.array([pending], dtype=np.int64),
+        }
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _start(self, actor: str | None) -> None:
+        await self._owner.register(self._name, actor or self._name)
+        folder = Path(self._plan.journal)
+        segment = Segment.create(folder, epoch=self._plan.epoch, worker=self._name)
+        self._journal = GroupCommit(segment)
+        self._lease = Lease(self._owner, self._name, self._counters)
+        self._beats = asyncio.create_task(self._lease.keep(self._heed))
+
+    async def _turn(self) -> tuple[int, int]:
+        assignment = await self._owner.take(self._name)
+        if assignment is None:
+            return 0, 0
+        try:
+            tally = await self._ask_block(assignment)
+        except JudgebiasError as error:
+            # The input changed or the disk is full: a matter for the whole run, not for Ray.
+            await self._owner.fail(str(error))
+            return 0, assignment.block.n_calls
+        await self._owner.close_block(self._name, assignment)
+        return tally
+
+    async def _ask_block(self, assignment: Assignment) -> tuple[int, int]:
+        judge = assignment.block.judge
+        window = await self._window(judge)
+        calls = await asyncio.to_thread(missing_calls, self._plan, assignment, self._done)
+        pending = await window.ask(calls, self._recorder(judge))
+        await self._journal.durable()
+        return len(calls) - pending, pending
+
+    def _recorder(self, judge: str) -> Callable[[Call, Reply], None]:
+        fingerprint = self._plan.fingerprints[judge].hex()
+        keep_raw, counts = self._plan.config.keep_raw, self._counts[judge]
+
+        def record(call: Call, reply: Reply) -> None:
+            if reply.raw is not None and not keep_raw:
+                reply = replace(reply, raw=None)
+            digest = call.digest
+            self._journal.record(
+                row_of(call, reply, digest=digest, judge=judge, fingerprint=fingerprint)
+            )
+            counts["verdicts" if reply.failure is None else reply.failure] += 1
+            counts["cost_usd"] += reply.cost_usd or 0.0
+
+        return record
+
+    async def _window(self, judge: str) -> Window:
+        async with self._opening:
+            if judge not in self._windows:
+                config = next(j for j in self._plan.config.judges if j.name == judge)
+                self._counts[judge] = defaultdict(float)
+                self._windows[judge] = Window(
+                    judge=await asyncio.to_thread(open_local, config, self._plan.base),
+                    permit=self._lease,
+                    size=self._share(config.max_in_flight),
+                    on_halt=lambda reason: self._halt(judge, reason),
+                )
+        return self._windows[judge]
+
+    def _share(self, whole: int) -> int:
+        """Divide a cluster-wide window among the workers; the first ones get the remainder."""
+        whole = whole or DEFAULT_IN_FLIGHT
+        return whole // self._workers + (self._rank < whole % self._workers)
+
+    def _counters(self) -> dict[str, dict[str, float]]:
+        counters: dict[str, dict[str, float]] = {}
+        for judge, window in self._windows.items():
+            counters[judge] = {**self._counts[judge], "in_flight": window.in_flight}
+        return counters
+
+    def _heed(self, beat: Beat) -> None:
+        """Follow what the owner says: shares, halted judges, and the end."""
+        self._rank, self._workers = beat.rank, beat.workers
+        for judge in self._plan.config.judges:
+            if (window := self._windows.get(judge.name)) is None:
+                continue
+            window.halted = window.halted or judge.name in beat.halted
+            window.resize(self._share(judge.max_in_flight))
+        if beat.stopping and not self._grace:
+            self._grace = asyncio.get_running_loop().call_later(
+                self._plan.config.engine.grace_s, self._give_up
+            )
+
+    def _give_up(self) -> None:
+        for window in self._windows.values():
+            window.cancel()
+
+    def _halt(self, judge: str, reason: JudgeHalted) -> None:
+        self._told = asyncio.ensure_future(self._owner.halt(judge, str(reason)))

@@ -1,0 +1,210 @@
+"""The run directory: the manifest, the index of the pairs, the journal, and who owns it.
+
+The journal is the source of truth and the index says what is expected; every table is rebuilt from
+the two. All files are written whole beside their final name and renamed, so a reader never meets
+half a file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from judgebias.config import RunConfig
+from judgebias.config.judge import Strict
+from judgebias.errors import ConfigError, InputError, UsageError
+
+FORMAT = 1
+"""Raised whenever an older judgebias could misread a run directory."""
+
+
+class Manifest(Strict):
+    """What `run.json` says: the resolved configuration, and what it is bound to."""
+
+    format: int = FORMAT
+    version: str
+    """The version of judgebias that wrote it."""
+    versions: dict[str, str]
+    """The packages that a figure or a reply can depend on."""
+    config: RunConfig
+    identities: dict[str, dict[str, Any]]
+    """Judge -> everything that can change what it says."""
+    fingerprints: dict[str, str]
+    """Judge -> its identity's hash, hexadecimal."""
+    input_fingerprint: str
+    n_pairs: int
+    n_rejects: int
+    pairs_below: int
+    """Bound of the pairs' draws; larger than any draw without `--limit`."""
+    swap_below: int = 0
+    epoch: int
+    """How often the command was started here."""
+    started: str
+    """UTC."""
+
+
+class RunDir:
+    """One run directory, present or to be made."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.journal = path / "journal"
+        self.index = path / "journal" / "pairs.parquet"
+        self.rejects = path / "rejects.jsonl"
+        self._manifest = path / "run.json"
+
+    def prepare(self) -> None:
+        """Make the folders and prove that they can be written, before anything is asked.
+
+        Raises
+        ------
+        UsageError
+            When the directory cannot be made, written, synced or renamed in.
+        """
+        try:
+            self.journal.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (self.path, self.journal):
+                _probe(folder)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write to the run directory {self.path}: {error.strerror}",
+                expected="a directory that this user can create, write and rename in",
+                do="choose another `out` or --out",
+            ) from error
+
+    @contextmanager
+    def owned(self) -> Generator[None]:
+        """Hold the directory for this process; a second run is refused.
+
+        Raises
+        ------
+        UsageError
+            When another process owns the run.
+        """
+        with (self.path / "owner.lock").open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                lock.seek(0)
+                raise UsageError(
+                    f"the run directory {self.path} is in use: {lock.read().strip() or 'unknown'}",
+                    do="wait for that run, stop it, or choose another --out",
+                ) from error
+            lock.truncate(0)
+            lock.write(f"host {socket.gethostname()}, process {os.getpid()}, since {utc_now()}")
+            lock.flush()
+            yield
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run was started here."""
+        return self._manifest.exists()
+
+    def manifest(self) -> Manifest:
+        """Read `run.json`.
+
+        Raises
+        ------
+        InputError
+            When there is none, or a newer judgebias wrote it.
+        """
+        try:
+            data = json.loads(self._manifest.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise InputError(
+                f"{self.path} is not a run directory: it has no run.json",
+                expected="a directory that `judgebias run` made",
+            ) from error
+        except ValueError as error:
+            raise InputError(f"{self._manifest} is not JSON: {error}") from error
+        if data.get("format") != FORMAT:
+            raise InputError(
+                f"{self._manifest} has format {data.get('format')}, this judgebias reads {FORMAT}",
+                do="use the version of judgebias that made the run",
+            )
+        try:
+            return Manifest.model_validate(data)
+        except ValidationError as error:
+            raise InputError(f"{self._manifest} does not fit this judgebias: {error}") from error
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Write `run.json`."""
+        text = manifest.model_dump_json(indent=2, exclude_unset=False)
+        write_whole(self._manifest, (text + "\n").encode())
+
+    def write_index(self, index: pl.DataFrame) -> None:
+        """Write the index of the pairs: what is expected, without a text."""
+        temporary = _beside(self.index)
+        index.write_parquet(temporary, compression="zstd")
+        _commit(temporary, self.index)
+
+    def scan_index(self) -> pl.LazyFrame:
+        """Read the index lazily."""
+        return pl.scan_parquet(self.index)
+
+
+def check_same(old: Manifest, new: dict[str, dict[str, Any]]) -> None:
+    """Refuse to mix two judges under one name.
+
+    Raises
+    ------
+    ConfigError
+        When a judge that was asked already would now be asked differently; the difference is shown.
+    """
+    for name, now in new.items():
+        before = old.identities.get(name)
+        if before is None or before == now:
+            continue
+        changes = [
+            f"{key}: {before.get(key)!r} -> {now.get(key)!r}"
+            for key in sorted(before.keys() | now.keys())
+            if before.get(key) != now.get(key)
+        ]
+        raise ConfigError(
+            f"the judge {name!r} of this run directory was another one: " + "; ".join(changes),
+            expected="a judge that was asked already stays as it was, so that verdicts never mix",
+            do="give the changed judge a new name, or choose another --out",
+        )
+
+
+def utc_now() -> str:
+    """The time as manifests carry it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part."""
+    temporary = _beside(path)
+    temporary.write_bytes(data)
+    _commit(temporary, path)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def _commit(temporary: Path, path: Path) -> None:
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _probe(folder: Path) -> None:
+    target = folder / f".probe.{os.getpid()}"
+    write_whole(target, b"probe")
+    target.unlink()
