@@ -27,13 +27,16 @@ OBJECT_STORE_BYTES = 256 * 2**20
 
 @contextmanager
 def connected(address: str, *, workers: int) -> Generator[int]:
-    """Connect, give the number of CPUs, and disconnect.
+    """Connect, give the number of CPUs, and disconnect; a Ray that is connected already is used.
 
     Raises
     ------
     UsageError
         When the cluster cannot be reached.
     """
+    if ray.is_initialized():
+        yield _cpus()
+        return
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     address = address or os.environ.get("RAY_ADDRESS", "")
@@ -49,9 +52,13 @@ def connected(address: str, *, workers: int) -> Generator[int]:
         # What a task raises is raised in the driver too, and said there once.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        yield max(1, int(ray.cluster_resources().get("CPU", 1)))
+        yield _cpus()
     finally:
         ray.shutdown()
+
+
+def _cpus() -> int:
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
 @contextmanager

@@ -1,0 +1,25 @@
+"""Judge pairs in both orders on Ray, and write the tables.
+
+With plain Python:      python jobs/judge_pairs.py RUN.toml
+On a Ray cluster:       ray job submit --working-dir . -- python jobs/judge_pairs.py RUN.toml --yes
+
+In a submitted job `out` of the run file is absolute or a URI that every node can reach. The same
+job again resumes. The exit codes are those of `judgebias run`; the last line names it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from judgebias.cli import run_app
+
+
+def main() -> int:
+    """Run the run file named on the command line; options as for `judgebias run`."""
+    code = run_app(["run", *sys.argv[1:]])
+    sys.stderr.write(f"judgebias exit code {code}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""The index: one row a pair with everything but its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from struct import Struct
+
+import polars as pl
+
+from judgebias.calls import KEY_BYTES
+from judgebias.pairs.spec import PairsSpec
+
+INDEX = {
+    "task": pl.String,
+    "pair_id": pl.String,
+    "digest": pl.Binary,
+    "block": pl.Int32,
+    "model_a": pl.String,
+    "model_b": pl.String,
+    "gold": pl.String,
+    "cluster": pl.String,
+    "question_id": pl.String,
+    "len_a": pl.Int64,
+    "len_b": pl.Int64,
+    "identical": pl.Boolean,
+    "n_bytes": pl.Int64,
+}
+"""Columns of `Survey.index`."""
+PRIVATE = {"offset": pl.Int32, "key": pl.UInt64, "rest": pl.UInt64}
+"""Columns that only the search for repeated rows needs: the place in the block, and hashes of
+the pair's key and of all that the digest does not cover."""
+
+_length = Struct("<Q").pack
+
+
+def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
+    """Reduce accepted rows (with their `block` and `offset`) to rows of the index."""
+    texts = ("question", "answer_a", "answer_b")
+    digests, questions = _hash(frame)
+    cluster = {"question": pl.col("question_id"), "pair": pl.lit(None, pl.String)}
+    rest = ["model_a", "model_b", "gold", "cluster", "quality_a", "quality_b"]
+    return (
+        frame.with_columns(
+            digests,
+            questions,
+            frame.select("task", "pair_id").hash_rows().alias("key"),
+            frame.select(rest).hash_rows().alias("rest"),
+            pl.col("answer_a").str.len_chars().cast(pl.Int64).alias("len_a"),
+            pl.col("answer_b").str.len_chars().cast(pl.Int64).alias("len_b"),
+            (pl.col("answer_a") == pl.col("answer_b")).alias("identical"),
+            pl.sum_horizontal(pl.col(texts).str.len_bytes().cast(pl.Int64)).alias("n_bytes"),
+        )
+        .with_columns(cluster.get(spec.cluster, pl.col("cluster")).alias("cluster"))
+        .select(*INDEX, *PRIVATE)
+    )
+
+
+def _hash(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Hash each pair as `Pair.digest` does, and each question, from bytes that Polars holds."""
+    digests: list[bytes] = []
+    questions: list[str] = []
+    length = _length
+    for task, pair_id, question, answer_a, answer_b, reference in _byte_rows(frame):
+        hasher = blake2b(
+            b"".join(
+                (
+                    length(len(task)), task, length(len(pair_id)), pair_id,
+                    length(len(question)), question, length(len(answer_a)), answer_a,
+                    length(len(answer_b)), answer_b,
+                    b"\0" if reference is None else b"\1" + reference,
+                )
+            ),
+            digest_size=KEY_BYTES,
+        )  # fmt: skip
+        digests.append(hasher.digest())
+        questions.append(blake2b(question, digest_size=KEY_BYTES).hexdigest())
+    return (
+        pl.Series("digest", digests, dtype=pl.Binary),
+        pl.Series("question_id", questions, dtype=pl.String),
+    )
+
+
+def _byte_rows(
+    frame: pl.DataFrame,
+) -> Iterator[tuple[bytes, bytes, bytes, bytes, bytes, bytes | None]]:
+    names = ("task", "pair_id", "question", "answer_a", "answer_b", "reference")
+    columns = [frame[name].cast(pl.Binary).to_list() for name in names]
+    return zip(*columns, strict=True)
