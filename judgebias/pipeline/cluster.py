@@ -35,7 +35,7 @@ def connected(address: str, *, workers: int) -> Generator[int]:
         When the cluster cannot be reached.
     """
     if ray.is_initialized():
-        yield _cpus()
+        yield _quiet_cpus()
         return
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
@@ -48,16 +48,16 @@ def connected(address: str, *, workers: int) -> Generator[int]:
             f"cannot reach Ray at {address or 'a local start'}: {error}",
             expected='"" for a local Ray, "auto", HOST:PORT, or RAY_ADDRESS',
         ) from error
-    for name in ("ray", "ray.data"):
-        # What a task raises is raised in the driver too, and said there once.
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        yield _cpus()
+        yield _quiet_cpus()
     finally:
         ray.shutdown()
 
 
-def _cpus() -> int:
+def _quiet_cpus() -> int:
+    for name in ("ray", "ray.data"):
+        # What a task raises is raised in the driver too, and said there once.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 

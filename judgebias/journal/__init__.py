@@ -1,0 +1,50 @@
+"""Replies on disk: append, read, recover. The journal is the source of truth of a run.
+
+A journal is a folder of *segments*, each written by one worker; a segment is a row of *frames*,
+each a batch of replies with its own checksums, made durable by one fsync. Every other file of a run
+can be made again from it.
+"""
+
+from judgebias.journal.commit import GroupCommit
+from judgebias.journal.crash import crash_point
+from judgebias.journal.done import contains, done_keys, failed_tries
+from judgebias.journal.merge import merge_segments
+from judgebias.journal.read import JournalReader, JournalReport
+from judgebias.journal.recover import Recovery, Salvage, recover, salvage
+from judgebias.journal.rows import SCHEMA, Row, now_us, row_of
+from judgebias.journal.segment import JournalWriteError, Segment
+from judgebias.journal.table import (
+    CALL_COLUMNS,
+    JournalContents,
+    extra_spend,
+    first_wins,
+    read_journal,
+    write_calls,
+)
+
+__all__ = [
+    "CALL_COLUMNS",
+    "SCHEMA",
+    "GroupCommit",
+    "JournalContents",
+    "JournalReader",
+    "JournalReport",
+    "JournalWriteError",
+    "Recovery",
+    "Row",
+    "Salvage",
+    "Segment",
+    "contains",
+    "crash_point",
+    "done_keys",
+    "extra_spend",
+    "failed_tries",
+    "first_wins",
+    "merge_segments",
+    "now_us",
+    "read_journal",
+    "recover",
+    "row_of",
+    "salvage",
+    "write_calls",
+]

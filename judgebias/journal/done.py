@@ -1,0 +1,145 @@
+"""Which calls are done: one sorted array of their keys, searched for a whole block at once.
+
+The array has shape (2, n): the first and the last eight bytes of each key, as unsigned integers,
+sorted by the first row and then the second. Each row lies in one piece, so searching copies
+nothing, and an object store can share the array between processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from judgebias.calls import KEY_BYTES, call_mask
+from judgebias.journal.read import JournalReader
+from judgebias.verdicts import Order
+
+Words: TypeAlias = npt.NDArray[np.uint64]
+
+_NAMES = ["pair", "judge", "fingerprint", "repeat", "order", "slot"]
+_CALL = ["key", "judge", "task", "pair_id", "repeat", "order"]
+_TRIES = {
+    "key": pl.Binary,
+    "judge": pl.String,
+    "task": pl.String,
+    "pair_id": pl.String,
+    "repeat": pl.Int32,
+    "order": pl.String,
+    "failure": pl.String,
+    "attempts": pl.Int64,
+    "time": pl.Datetime("us", "UTC"),
+}
+_HALVES = [
+    pl.col("pair").bin.slice(start, 8).bin.reinterpret(dtype=pl.UInt64).alias(str(start))
+    for start in (0, 8)
+]
+
+
+def done_keys(folder: Path, fingerprints: Mapping[str, bytes], *, since_epoch: int = 0) -> Words:
+    """The keys of all calls of these judges that have a verdict, sorted, each once.
+
+    `fingerprints` maps a judge's name to its fingerprint: replies of the same name under another
+    fingerprint are another judge's. With `since_epoch`, only segments of that epoch or later are
+    read: what is newer than an array made before.
+    """
+    _check(fingerprints)
+    parts = [np.empty((0, 2), np.uint64)]
+    with JournalReader(folder, since_epoch=since_epoch) as journal:
+        for frame in journal.frames(_NAMES):
+            verdicts = frame.filter(pl.col("slot").is_not_null())
+            parts.extend(keys for _, keys in _by_judge(verdicts, fingerprints))
+    return _sorted(np.concatenate(parts))
+
+
+def contains(done: Words, keys: bytes) -> npt.NDArray[np.bool_]:
+    """Say for each of n x 16 bytes of keys, as `call_keys` makes them, whether it is in `done`."""
+    wanted = _words(keys)
+    order = np.argsort(wanted[:, 0])
+    # Needles in order walk the array once instead of jumping through all of it.
+    first, last = wanted[order, 0], wanted[order, 1]
+    at = np.searchsorted(done[0], first)
+    found = np.zeros(len(first), np.bool_)
+    open_ = np.arange(len(first))
+    while len(open_):
+        open_ = open_[at[open_] < done.shape[1]]
+        open_ = open_[done[0, at[open_]] == first[open_]]
+        hit = done[1, at[open_]] == last[open_]
+        found[open_[hit]] = True
+        # Two keys that share eight bytes are next to each other: look on.
+        open_ = open_[~hit]
+        at[open_] += 1
+    answer = np.empty_like(found)
+    answer[order] = found
+    return answer
+
+
+def failed_tries(
+    folder: Path, fingerprints: Mapping[str, bytes], done: Words, *, since_epoch: int = 0
+) -> pl.DataFrame:
+    """The calls without a verdict that were tried: their keys and the tries so far.
+
+    Columns `key` (16 bytes), `judge, task, pair_id, repeat, order`, `failure` (the last kind) and
+    `attempts` (over all starts of the command, for `max_tries_total`).
+    """
+    _check(fingerprints)
+    names = sorted({*_NAMES, *_TRIES} - {"key"})
+    parts = [pl.DataFrame(schema=_TRIES)]
+    with JournalReader(folder, since_epoch=since_epoch) as journal:
+        for frame in journal.frames(names):
+            failures = frame.filter(pl.col("slot").is_null())
+            for rows, keys in _by_judge(failures, fingerprints):
+                parts.append(_tries(rows, keys.tobytes(), done))
+    # The same try may lie in two segments after a failed sync: it counts once.
+    tries = pl.concat(parts).unique(maintain_order=True).sort("time", maintain_order=True)
+    return tries.group_by(_CALL, maintain_order=True).agg(
+        pl.col("failure").last(), pl.col("attempts").sum()
+    )
+
+
+def _tries(rows: pl.DataFrame, keys: bytes, done: Words) -> pl.DataFrame:
+    named = [keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES)]
+    placed = rows.with_columns(pl.Series("key", named, dtype=pl.Binary))
+    return placed.select(*_TRIES).cast({"attempts": pl.Int64}).filter(~contains(done, keys))
+
+
+def _check(fingerprints: Mapping[str, bytes]) -> None:
+    if len(set(fingerprints.values())) < len(fingerprints):
+        msg = f"two judges share a fingerprint, so they would share verdicts: {list(fingerprints)}"
+        raise ValueError(msg)
+
+
+def _by_judge(
+    frame: pl.DataFrame, fingerprints: Mapping[str, bytes]
+) -> Iterator[tuple[pl.DataFrame, Words]]:
+    for judge, fingerprint in fingerprints.items():
+        rows = frame.filter(pl.col("judge") == judge, pl.col("fingerprint") == fingerprint.hex())
+        if rows.height:
+            yield rows, _keys(rows, fingerprint)
+
+
+def _keys(rows: pl.DataFrame, fingerprint: bytes) -> Words:
+    """Each row's call key: the pair's digest XOR the constant of its order and repeat."""
+    orders = tuple(Order)
+    swapped = (rows["order"] == Order.BA.value).to_numpy()
+    kinds, kind = np.unique(rows["repeat"].to_numpy() * 2 + swapped, return_inverse=True)
+    masks = b"".join(call_mask(fingerprint, orders[k % 2], int(k // 2)) for k in kinds)
+    return rows.select(_HALVES).to_numpy() ^ _words(masks)[kind]
+
+
+def _words(data: bytes) -> Words:
+    return np.frombuffer(data, np.uint64).reshape(-1, 2)
+
+
+def _sorted(keys: Words) -> Words:
+    ordered = keys[np.argsort(keys[:, 0])]
+    ties = ordered[1:, 0] == ordered[:-1, 0]
+    if ties.any():
+        ordered = ordered[np.lexsort((ordered[:, 1], ordered[:, 0]))]
+        new = np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)]
+        ordered = ordered[new]
+    return np.ascontiguousarray(ordered.T)

@@ -1,0 +1,182 @@
+"""Mending: torn tails are cut by the journal's owner, damaged segments are salvaged by hand."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from judgebias.errors import JournalDamaged, UsageError
+from judgebias.journal.frame import Frame, Gap, SegmentInfo, pieces, read_head
+from judgebias.journal.read import OpenSegment, damage, segment_paths
+from judgebias.journal.segment import SegmentFile, new_info, sync_folder
+
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recovery:
+    """What `recover` found."""
+
+    segments: int
+    rows: int
+    torn_bytes: int
+    """Bytes cut off the ends of segments; they are kept in `<segment>.torn`."""
+    torn_segments: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Salvage:
+    """What `salvage` saved and what is lost."""
+
+    frames: int
+    rows: int
+    lost: tuple[tuple[int, int], ...]
+    """Byte ranges of the original that hold no valid frame."""
+
+
+@contextmanager
+def locked(path: Path, *, wait_s: float) -> Generator[OpenSegment]:
+    """Open a segment that no writer holds any more, and keep writers off it.
+
+    Raises
+    ------
+    UsageError
+        When a writer still holds it after `wait_s` seconds.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        _lock(file, path, time.monotonic() + wait_s)
+        segment = OpenSegment.open(path, os.O_RDWR)
+        try:
+            yield segment
+        finally:
+            segment.close()
+    finally:
+        os.close(file)
+
+
+def _lock(file: int, path: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise UsageError(
+                    f"{path}: a worker still writes this segment",
+                    expected="no writer: the journal is recovered before the first call",
+                    do="wait until the other run has ended, or stop it",
+                ) from error
+            time.sleep(_POLL_S)
+        else:
+            return
+
+
+def recover(folder: Path, *, wait_s: float = 10.0) -> Recovery:
+    """Cut the torn tail of every segment; only the run's owner does this, before it asks.
+
+    Every checksum is read. `wait_s` is the time that all writers of a dead run together get to
+    let go of their segments.
+
+    Raises
+    ------
+    JournalDamaged
+        At a frame that fails its checksum and is not the last of its segment, which is left as it
+        is.
+    UsageError
+        When a writer still holds a segment after `wait_s` seconds.
+    """
+    deadline = time.monotonic() + wait_s
+    paths = segment_paths(folder)
+    rows = torn_bytes = torn_segments = 0
+    for path in paths:
+        with locked(path, wait_s=deadline - time.monotonic()) as segment:
+            counted, torn = _inspect(segment)
+            rows += counted
+            if torn is not None:
+                _cut(segment, torn)
+                torn_bytes += torn.end - torn.start
+                torn_segments += 1
+    return Recovery(
+        segments=len(paths), rows=rows, torn_bytes=torn_bytes, torn_segments=torn_segments
+    )
+
+
+def _inspect(segment: OpenSegment) -> tuple[int, Gap | None]:
+    rows, torn = 0, None
+    for piece in segment.pieces():
+        if isinstance(piece, Frame):
+            rows += piece.rows
+        elif segment.is_torn(piece):
+            torn = piece
+        else:
+            raise damage(segment.path, piece)
+    return rows, torn
+
+
+def _cut(segment: OpenSegment, torn: Gap) -> None:
+    kept = segment.path.with_name(segment.path.name + ".torn")
+    data = os.pread(segment.file, torn.end - torn.start, torn.start)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    with os.fdopen(os.open(kept, flags, 0o600), "wb") as target:
+        target.write(data)
+        target.flush()
+        os.fsync(target.fileno())
+    sync_folder(kept.parent)
+    os.ftruncate(segment.file, torn.start)
+    os.fsync(segment.file)
+
+
+def salvage(segment: Path, out: Path) -> Salvage:
+    """Write every valid frame of a damaged segment to a new one; the original is not touched.
+
+    A segment whose very start is damaged is salvaged too: each frame proves itself. The caller
+    moves the original out of the journal, so that nothing is deleted unseen.
+    """
+    file = os.open(segment, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = os.fstat(file).st_size
+        info, start = _start_of(file, size, segment)
+        number = None if info is None else info.segment
+        return _copy(pieces(file, start, size, number), _salvaged(info, out))
+    finally:
+        os.close(file)
+
+
+def _start_of(file: int, size: int, path: Path) -> tuple[SegmentInfo | None, int]:
+    try:
+        head = read_head(file, size, str(path))
+    except JournalDamaged:
+        head = None
+    return (None, 0) if head is None else head
+
+
+def _salvaged(info: SegmentInfo | None, out: Path) -> SegmentFile:
+    if info is None:
+        fresh = new_info(epoch=0, worker="salvaged")
+    else:
+        fresh = new_info(epoch=info.epoch, worker=info.worker, replaces=info.replaces)
+    try:
+        return SegmentFile(out, fresh)
+    except FileExistsError as error:
+        raise UsageError(
+            f"{out}: the file exists", expected="a new file", do="name another one"
+        ) from error
+
+
+def _copy(found: Iterator[Frame | Gap], target: SegmentFile) -> Salvage:
+    frames = rows = 0
+    lost: list[tuple[int, int]] = []
+    with closing(target):
+        for piece in found:
+            if isinstance(piece, Gap):
+                lost.append((piece.start, piece.end))
+                continue
+            target.write_payload(piece.payload, plain=piece.plain, rows=piece.rows)
+            frames += 1
+            rows += piece.rows
+    return Salvage(frames=frames, rows=rows, lost=tuple(lost))

@@ -1,0 +1,71 @@
+"""A run that is killed or interrupted goes on with the same command and ends in the same bytes."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from judgebias.cli.status import owner_of
+from judgebias.journal import first_wins, read_journal
+from judgebias.rundir import RunDir
+from tests.pipeline.run_files import (
+    finish,
+    kill,
+    run_file,
+    same_tables,
+    start,
+    wait_for_rows,
+    write_pairs,
+)
+
+pytestmark = pytest.mark.ray
+
+SLOW = {"provider": "simulated", "latency_s": 0.05, "max_in_flight": 10, "tie_width": 0.3}
+JUDGES = [{**SLOW, "name": "one"}, {**SLOW, "name": "two", "offset": 0.5, "failure_rate": 0.02}]
+
+
+@pytest.fixture
+def runs(tmp_path):
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 900)
+    settings = {"pairs": pairs, "judges": JUDGES, "engine_pairs_per_block": 128}
+    return [run_file(tmp_path / f"{n}.toml", out=n, **settings) for n in ("calm", "cut")]
+
+
+def test_kill_and_interrupt_and_the_same_command_end_in_the_same_bytes(runs, tmp_path):
+    calm, cut = runs
+    assert finish(start(calm))[0] == 3
+    out = tmp_path / "cut"
+
+    process = start(cut)
+    wait_for_rows(out / "journal", 300, process)
+    kill(process)
+    held = len(first_wins(read_journal(out / "journal").table)[0])
+    assert 300 <= held < 3600
+
+    process = start(cut)
+    wait_for_rows(out / "journal", held + 300, process)
+    assert owner_of(RunDir(out)).startswith("host ")
+    process.send_signal(signal.SIGINT)
+    code, said = finish(process)
+    assert code == 4, said
+    assert "interrupted" in said
+    assert "calls are pending; the same command goes on from here" in said
+
+    code, said = finish(start(cut))
+    assert code == 3, said
+    same_tables(tmp_path / "calm", out)
+    # No verdict was asked for twice, but for what was in flight at the kill: ten of each judge.
+    _, extra = first_wins(read_journal(out / "journal").table)
+    assert extra.filter(extra["slot"].is_not_null()).height <= 20
+
+
+def test_a_second_run_on_the_same_directory_is_refused(runs, tmp_path):
+    calm, _ = runs
+    process = start(calm)
+    wait_for_rows(tmp_path / "calm" / "journal", 1, process)
+    code, said = finish(start(calm))
+    assert code == 2
+    assert "is in use: host" in said
+    process.send_signal(signal.SIGTERM)
+    assert finish(process)[0] == 4
