@@ -73,7 +73,8 @@ class Screen:
         in_flight = sum(int(counts.get("in_flight", 0)) for counts in progress.counters.values())
         since, before = self._first
         rate = (ended - before) / (now - since) if now > since else 0.0
-        left = f", {_span((self._missing - ended) / rate)} left" if rate else ""
+        # A dead worker's last calls are asked again, so more may end than were missing.
+        left = f", {_span(max(0, self._missing - ended) / rate)} left" if rate else ""
         parts = [
             f"{ended:,} of {self._missing:,} calls ({ended / self._missing:.0%})",
             f"{rate:,.0f} calls/s",

@@ -23,10 +23,15 @@ _COLUMNS: Final[tuple[Column, ...]] = (
     ("consistency", lambda row: words.with_interval(row, "consistency")),
     ("first slot", lambda row: words.percent(row["first_position_rate"])),
     ("p position", lambda row: words.p_value(row["p_position"])),
+    ("q", lambda row: words.p_value(row["q_position"])),
     ("position bias", lambda row: str(row["position_bias"])),
     ("swing", lambda row: words.signed_percent(row["swing"])),
     ("win rate of A", lambda row: words.with_interval(row, "win_rate_a")),
 )
+
+
+MOST_ROWS = 60
+"""A longer summary shows only its ALL rows on the screen."""
 
 
 def print_summary(summary: pl.DataFrame, *, as_json: bool) -> None:
@@ -34,7 +39,10 @@ def print_summary(summary: pl.DataFrame, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(summary.to_dicts(), indent=2, ensure_ascii=False) + "\n")
         return
-    console().print(table_of(summary.iter_rows(named=True), _COLUMNS))
+    shown = summary if summary.height <= MOST_ROWS else summary.filter(pl.col("task") == "ALL")
+    console().print(table_of(shown.iter_rows(named=True), _COLUMNS))
+    if shown.height < summary.height:
+        console().print(f"{summary.height - shown.height} rows by task: see summary.md")
 
 
 def console() -> Console:

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import polars as pl
 import pyarrow as pa
@@ -76,9 +75,16 @@ class JournalContents:
 
 
 def read_journal(
-    folder: Path, *, columns: Sequence[str] | None = None, since_epoch: int = 0
+    folder: Path,
+    *,
+    columns: Sequence[str] | None = None,
+    since_epoch: int = 0,
+    judge: str | None = None,
 ) -> JournalContents:
     """Read all committed rows; leave `raw` out of `columns` where memory matters.
+
+    With `judge`, only the rows of that judge are kept (the report still counts all); `columns`
+    then names `judge`.
 
     Raises
     ------
@@ -88,7 +94,10 @@ def read_journal(
     names = list(SCHEMA.names if columns is None else columns)
     parts = [_categories(pl.DataFrame(SCHEMA.empty_table().select(names)))]
     with JournalReader(folder, since_epoch=since_epoch) as journal:
-        parts.extend(_categories(frame) for frame in journal.frames(names))
+        frames = journal.frames(names)
+        if judge is not None:
+            frames = (frame.filter(pl.col("judge") == judge) for frame in frames)
+        parts.extend(_categories(frame) for frame in frames)
     return JournalContents(table=pl.concat(parts), report=journal.report)
 
 
@@ -157,20 +166,25 @@ def extra_spend(extra: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def judges_of(folder: Path) -> list[str]:
+    """Name the judges that have rows in a journal, sorted."""
+    return sorted(read_journal(folder, columns=["judge"]).table["judge"].unique().cast(pl.String))
+
+
 def write_calls(folder: Path, out: Path, *, pairs: pl.Series | None = None) -> int:
     """Write `calls.parquet` from the journal, whole or not at all, and return its rows.
 
-    With `pairs`, digests of sixteen bytes, only calls of those pairs are written: not those of rows
-    that have left the input or were edited.
+    One judge is held in memory at a time. With `pairs`, digests of sixteen bytes, only calls of
+    those pairs are written: not those of rows that have left the input or were edited.
     """
-    calls = first_wins(read_journal(folder).table)[0].drop("fingerprint")
-    if pairs is not None:
-        calls = calls.join(pairs.to_frame("pair"), on="pair", how="semi")
     handle, name = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent)
     temporary = Path(name)
+    rows = 0
     try:
         with os.fdopen(handle, "wb") as file:
-            _write_sorted(calls, file)
+            with pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer:
+                for judge in judges_of(folder):
+                    rows += _write_judge(folder, judge, pairs, writer)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(out)
@@ -178,14 +192,19 @@ def write_calls(folder: Path, out: Path, *, pairs: pl.Series | None = None) -> i
         temporary.unlink()
         raise
     sync_folder(out.parent)
-    return calls.height
+    return rows
 
 
-def _write_sorted(calls: pl.DataFrame, file: BinaryIO) -> None:
-    """Sort places, not rows, and gather a slice at a time: no second copy of the table is made."""
+def _write_judge(
+    folder: Path, judge: str, pairs: pl.Series | None, writer: pq.ParquetWriter
+) -> int:
+    calls = first_wins(read_journal(folder, judge=judge).table)[0].drop("fingerprint")
+    if pairs is not None:
+        calls = calls.join(pairs.to_frame("pair"), on="pair", how="semi")
+    # Sort places, not rows, and gather a slice at a time: no second copy of the table is made.
     places = calls.select(pl.arg_sort_by(_SORTED_BY, maintain_order=True)).to_series()
-    with pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer:
-        for start in range(0, calls.height, _SLICE_ROWS):
-            part = calls.select(CALL_COLUMNS)[places[start : start + _SLICE_ROWS]]
-            words = part.cast({pl.Categorical: pl.String, pl.Enum: pl.String})
-            writer.write_table(words.to_arrow().cast(CALLS_SCHEMA))
+    for start in range(0, calls.height, _SLICE_ROWS):
+        part = calls.select(CALL_COLUMNS)[places[start : start + _SLICE_ROWS]]
+        words = part.cast({pl.Categorical: pl.String, pl.Enum: pl.String})
+        writer.write_table(words.to_arrow().cast(CALLS_SCHEMA))
+    return calls.height

@@ -1,0 +1,1 @@
+"""Tables for people and programs, from finished figures; nothing here touches Ray."""

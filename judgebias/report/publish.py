@@ -1,0 +1,62 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+from judgebias.errors import UsageError
+
+
+def publish(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file beside its place, push it to the disk, and rename it there.
+
+    Parameters
+    ----------
+    path
+        Where the file is to appear.
+    write
+        Writes the content to the path it is given.
+
+    Raises
+    ------
+    UsageError
+        The folder cannot be written.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(beside)
+        _sync(beside)
+        beside.replace(path)
+        _sync(path.parent)
+    except OSError as fault:
+        raise UsageError(
+            f"{path}: cannot be written ({fault.strerror or fault})",
+            expected="a folder that this user may write to, with room left",
+            do="choose another --out, or make room",
+        ) from fault
+    finally:
+        # What cannot be reached cannot be removed either, and the first fault is the one to tell.
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def publish_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8 the same way."""
+    publish(path, lambda beside: _write_text(beside, text))
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

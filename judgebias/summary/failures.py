@@ -1,0 +1,87 @@
+"""Calls that ended without a verdict, by kind and order, and the coverage they leave.
+
+Failures that fall unevenly on the two orders bias every figure, so the table shows the coverage of
+each order and says where they differ.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from judgebias.summary.settle import FAILED, PENDING, is_slot
+
+FAILURE_COLUMNS: Final = (
+    *("judge", "task", "order", "kind", "n"),
+    *("n_expected", "n_verdicts", "n_failed", "n_pending", "coverage", "warning"),
+)
+_GROUP: Final = ("judge", "task", "order")
+
+
+def failures_table(calls: pl.LazyFrame, verdicts: pl.LazyFrame) -> pl.DataFrame:
+    """Count failures per judge x task x order x kind, beside the coverage of the order.
+
+    Parameters
+    ----------
+    calls
+        judge, task, order, failure: one row per call that ended.
+    verdicts
+        What `settle_calls` returns for the same calls.
+
+    Returns
+    -------
+    DataFrame
+        `FAILURE_COLUMNS`, sorted; an order without a failure has one row, `kind` null and `n` 0.
+        `coverage` is n_verdicts / n_expected; `warning` is null where both orders are covered
+        alike, or only one was asked.
+    """
+    kinds = (
+        calls.filter(pl.col("failure").is_not_null())
+        .select(pl.col(*_GROUP).cast(pl.String), pl.col("failure").cast(pl.String).alias("kind"))
+        .group_by(*_GROUP, "kind")
+        .agg(pl.len().cast(pl.Int64).alias("n"))
+    )
+    return (
+        coverage(verdicts)
+        .join(kinds, on=_GROUP, how="left")
+        .with_columns(pl.col("n").fill_null(0))
+        .select(FAILURE_COLUMNS)
+        .sort("judge", "task", "order", "kind")
+        .collect()
+    )
+
+
+def coverage(verdicts: pl.LazyFrame) -> pl.LazyFrame:
+    """Count per judge x task x order the calls that were expected and how they ended."""
+    orders = [_order(verdicts, order) for order in ("ab", "ba")]
+    counted = pl.concat(orders).with_columns(
+        coverage=pl.col("n_verdicts") / pl.col("n_expected").replace(0, None)
+    )
+    by_order = {
+        order: pl.col("coverage").filter(pl.col("order") == order).first().over("judge", "task")
+        for order in ("ab", "ba")
+    }
+    words = pl.format(
+        "coverage differs between orders (ab {}, ba {}): figures may be biased",
+        by_order["ab"].round(4),
+        by_order["ba"].round(4),
+    )
+    return counted.with_columns(warning=pl.when(by_order["ab"] != by_order["ba"]).then(words))
+
+
+def _order(verdicts: pl.LazyFrame, order: str) -> pl.LazyFrame:
+    state = pl.col(f"state_{order}")
+    counts = {
+        "n_expected": state >= PENDING,
+        "n_verdicts": is_slot(state),
+        "n_failed": state == FAILED,
+        "n_pending": state == PENDING,
+    }
+    sums = [rule.cast(pl.Int64).sum().alias(name) for name, rule in counts.items()]
+    return (
+        verdicts.group_by("judge", "task")
+        .agg(sums)
+        .with_columns(order=pl.lit(order))
+        .filter(pl.col("n_expected") > 0)
+    )

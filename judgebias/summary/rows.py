@@ -1,0 +1,141 @@
+"""The table of rows: each judge x task and each judge over ALL, with what compares rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import polars as pl
+
+from judgebias.stats.heterogeneity import directions_differ_p
+from judgebias.stats.interval import MIN_CLUSTERS
+from judgebias.stats.multiplicity import benjamini_hochberg
+from judgebias.summary.figures import Figure, Row, figures
+from judgebias.summary.profiles import ALL, count
+from judgebias.verdicts import Cell, Slot
+
+SIGNIFICANT: Final = 0.05
+
+_COUNTS: Final = (
+    *("n_pairs", "n_calls", "n_first", "n_second", "n_tie", "n_failed"),
+    *(str(cell) for cell in Cell),
+    *("n_complete", "n_pending", "n_single", "n_one_failed", "n_both_failed", "n_clusters"),
+)
+
+
+def _bounded(name: str) -> tuple[str, str, str]:
+    return name, f"{name}_low", f"{name}_high"
+
+
+_SECTION: Final = (
+    *(*_bounded("consistency"), "design_effect", "position_bias_rate"),
+    *(*_bounded("first_position_rate"), "p_value"),
+    *("lean_first", "lean_second", *_bounded("lean_rate"), "p_paired"),
+    *("p_position", "n_leaning_clusters", "q_position", "position_bias", "p_tasks_differ"),
+    *(*_bounded("offset"), "detectable_offset", *_bounded("swing")),
+    *("wins_a", "wins_b", "ties", "decisive_pairs"),
+    *(*_bounded("win_rate_a"), "win_rate_a_ab", "win_rate_a_ba"),
+    *(*_bounded("decisive_win_rate_a"), "p_preference"),
+    *("n_gold", "agreement", *_bounded("kappa")),
+)
+_WHOLE: Final = {
+    *_COUNTS,
+    *("lean_first", "lean_second", "n_leaning_clusters", "n_gold"),
+    *("wins_a", "wins_b", "ties", "decisive_pairs"),
+}
+_TEXT: Final = {"judge", "task", "position_bias"}
+
+SUMMARY_COLUMNS: Final = ("judge", "task", *_COUNTS, *_SECTION)
+"""The columns of summary.*, in order."""
+
+
+def summarize(verdicts: pl.LazyFrame) -> pl.DataFrame:
+    """Compute the summary: one row per judge x task and per judge over ALL tasks, ALL last.
+
+    Parameters
+    ----------
+    verdicts
+        What `settle_calls` returns, in any order.
+
+    Returns
+    -------
+    DataFrame
+        `SUMMARY_COLUMNS`; a figure that is not available is null.
+    """
+    return table(compare(rows_of(verdicts)))
+
+
+def rows_of(verdicts: pl.LazyFrame) -> list[Row]:
+    """Compute the rows of a set of verdicts, each by itself."""
+    return [
+        {"judge": judge, "task": task, **figures(tally)}
+        for (judge, task), tally in count(verdicts).items()
+    ]
+
+
+def compare(rows: Sequence[Row]) -> list[Row]:
+    """Add what needs the other rows: q-values, the words on position bias, tasks that differ."""
+    adjusted = [*rows]
+    for family in (_places(rows, total=False), _places(rows, total=True)):
+        tested = [_tested(rows[place]) for place in family]
+        for place, q in zip(family, benjamini_hochberg(tested), strict=True):
+            adjusted[place] = _with_words(rows[place], q)
+    return [{**row, "p_tasks_differ": _tasks_differ(row, rows)} for row in adjusted]
+
+
+def table(rows: Iterable[Row], *, extra: dict[str, pl.DataType] | None = None) -> pl.DataFrame:
+    """Make the frame of rows, every column with its type; `extra` columns follow `task`."""
+    names = [*SUMMARY_COLUMNS[:2], *(extra or {}), *SUMMARY_COLUMNS[2:]]
+    schema = {name: (extra or {}).get(name, column_type(name)) for name in names}
+    return pl.DataFrame([[row[name] for name in names] for row in rows], schema, orient="row")
+
+
+def column_type(name: str) -> pl.DataType:
+    """Tell the type of a column of the summary."""
+    if name in _TEXT:
+        return pl.String()
+    return pl.Int64() if name in _WHOLE else pl.Float64()
+
+
+def _places(rows: Sequence[Row], *, total: bool) -> list[int]:
+    return [place for place, row in enumerate(rows) if (row["task"] == ALL) == total]
+
+
+def _tested(row: Row) -> float | None:
+    """Return the p-value that enters the family, None where no split could reach .05."""
+    enough = _number(row["n_leaning_clusters"]) >= MIN_CLUSTERS
+    p = row["p_position"]
+    return float(p) if enough and p is not None else None
+
+
+def _with_words(row: Row, q: float | None) -> Row:
+    return {**row, "q_position": q, "position_bias": position_words(row, q)}
+
+
+def position_words(row: Row, q: float | None) -> str:
+    """Say what the test found, in one of the fixed words of the summary."""
+    if q is None:
+        return "too few"
+    if q >= SIGNIFICANT:
+        return "none detected"
+    lean, swing = _number(row["lean_rate"]), _number(row["swing"])
+    mixed = " (mixed)" if lean * swing < 0 else ""
+    return f"{Slot.FIRST if lean > 0 else Slot.SECOND}{mixed}"
+
+
+def _tasks_differ(row: Row, rows: Sequence[Row]) -> float | None:
+    if row["task"] != ALL:
+        return None
+    same = ("judge", "repeat")
+    tasks = [
+        other
+        for other in rows
+        if other["task"] != ALL and all(other.get(name) == row.get(name) for name in same)
+    ]
+    first = [int(_number(other["lean_first"])) for other in tasks]
+    second = [int(_number(other["lean_second"])) for other in tasks]
+    return directions_differ_p(first, second)
+
+
+def _number(figure: Figure) -> float:
+    return float(figure) if isinstance(figure, int | float) else 0.0
