@@ -18,6 +18,7 @@ _ANSWERS: dict[object, Slot] = {
     1: Slot.FIRST,
     2: Slot.SECOND,
 }
+_GATHERS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class FunctionCaller:
@@ -29,13 +30,11 @@ class FunctionCaller:
 
     async def ask(self, call: Call) -> Reply:
         """Call the function; what it raises or answers wrongly is a failed call, never a tie."""
-        shown = (call.first, call.second)
+        shown: tuple[str, ...] = (call.first, call.second)
         if self._with_question:
             shown = (call.pair.question, *shown)
         try:
-            answer = self._function(
-                *((call.pair.question, *shown) if self._with_question else shown)
-            )
+            answer = self._function(*shown)
             if inspect.isawaitable(answer):
                 answer = await answer
         except asyncio.CancelledError:
@@ -85,12 +84,18 @@ def load_function(call: str) -> Callable[..., object]:
 
 def takes_question(function: Callable[..., object], call: str) -> bool:
     """Tell (question, first, second) from (first, second) by the signature."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
-    needed = [p for p in parameters if p.kind in kinds and p.default is p.empty]
-    if len(needed) not in (2, 3):
+    expected = "(first, second) or (question, first, second)"
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError as error:
         raise ConfigError(
-            f"the judge function {call!r} takes {len(needed)} arguments",
-            expected="(first, second) or (question, first, second)",
+            f"the judge function {call!r} does not say what it takes", expected=expected
+        ) from error
+    needed = [p for p in parameters if p.default is p.empty and p.kind not in _GATHERS]
+    named = [p.name for p in needed if p.kind is p.KEYWORD_ONLY]
+    if len(needed) not in (2, 3) or named:
+        only = f", {', '.join(named)} by name only" if named else ""
+        raise ConfigError(
+            f"the judge function {call!r} takes {len(needed)} arguments{only}", expected=expected
         )
     return len(needed) == 3
