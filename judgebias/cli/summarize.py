@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,19 @@ from judgebias.errors import UsageError
 from judgebias.journal import first_wins, read_journal, write_calls
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.records import join_pairs, read_records
-from judgebias.report.tables import write_tables
+from judgebias.report.tables import write_tables, write_verdicts
 from judgebias.rundir import Manifest, RunDir
-from judgebias.summary import failures_table, repeats_table, settle_calls, summarize
+from judgebias.summary import (
+    Row,
+    compare,
+    compare_repeats,
+    failures_table,
+    repeat_rows,
+    rows_of,
+    settle_calls,
+    several_models,
+    table,
+)
 from judgebias.verdicts import Order
 
 _NEEDED = (
@@ -27,11 +37,16 @@ _NEEDED = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """What tables are made of, wherever it came from."""
+    """What tables are made of, wherever it came from; one judge is looked at at a time."""
 
-    calls: pl.LazyFrame
+    judges: tuple[str, ...]
+    """Sorted."""
+    repeats: tuple[int, ...]
+    calls: Callable[[str], pl.DataFrame]
+    """Judge -> its calls that ended, one row each."""
     pairs: pl.LazyFrame
-    expected: pl.LazyFrame | None
+    expected: Callable[[str], pl.LazyFrame | None]
+    """Judge -> what a live run asks; None for records, which are all there is."""
 
 
 def summarize_sources(
@@ -61,15 +76,30 @@ def summarize_run(run: RunDir, screen: Screen) -> pl.DataFrame:
 
 
 def write(evidence: Evidence, out: Path, screen: Screen) -> pl.DataFrame:
-    """Settle, summarise and write; returns the summary."""
-    settled = settle_calls(evidence.calls, evidence.pairs, evidence.expected).collect().lazy()
-    summary = summarize(settled)
+    """Settle, summarise and write, judge by judge; returns the summary."""
+    rows: list[Row] = []
+    repeats: list[Row] = []
+    failures: list[pl.DataFrame] = []
+    several: set[tuple[str, str]] = set()
+
+    def settled() -> Iterator[pl.DataFrame]:
+        for judge in evidence.judges:
+            calls = evidence.calls(judge).lazy()
+            verdicts = settle_calls(calls, evidence.pairs, evidence.expected(judge)).collect()
+            rows.extend(rows_of(verdicts.lazy()))
+            repeats.extend(repeat_rows(verdicts.lazy(), evidence.repeats))
+            failures.append(failures_table(calls, verdicts.lazy()))
+            several.update(several_models(verdicts.lazy()))
+            yield verdicts
+
+    write_verdicts(out / "verdicts.parquet", settled())
+    summary = table(compare(rows))
     write_tables(
         out,
         summary=summary,
-        repeats=repeats_table(settled),
-        failures=failures_table(evidence.calls, settled),
-        verdicts=settled,
+        repeats=compare_repeats(repeats),
+        failures=pl.concat(failures) if failures else pl.DataFrame(),
+        several=several,
     )
     screen.say(f"tables are in {out}")
     return summary
@@ -86,25 +116,37 @@ def evidence_of_records(
         records = join_pairs(records, survey.index, cluster=cluster)
     for notice in records.notices:
         screen.say(notice)
-    return Evidence(calls=records.calls.lazy(), pairs=records.pairs.lazy(), expected=None)
+    by_judge = records.calls.partition_by("judge", as_dict=True)
+    return Evidence(
+        judges=tuple(sorted(str(judge) for (judge,) in by_judge)),
+        repeats=tuple(sorted(records.calls["repeat"].unique())),
+        calls=lambda judge: by_judge[(judge,)],
+        pairs=records.pairs.lazy(),
+        expected=lambda _: None,
+    )
 
 
 def evidence_of_run(run: RunDir) -> Evidence:
     """Read the journal against the index: what is there, and what the design still expects."""
     manifest = run.manifest()
+    expected = expected_of_run(run, manifest)
     return Evidence(
-        calls=calls_of_run(run, manifest).lazy(),
+        judges=tuple(sorted(judge.name for judge in manifest.config.judges)),
+        repeats=tuple(range(1, manifest.config.repeats + 1)),
+        calls=lambda judge: calls_of_run(run, manifest, judge=judge),
         pairs=run.scan_index(),
-        expected=expected_of_run(run, manifest),
+        expected=lambda judge: expected.filter(pl.col("judge") == judge),
     )
 
 
-def calls_of_run(run: RunDir, manifest: Manifest, *, extra: Sequence[str] = ()) -> pl.DataFrame:
+def calls_of_run(
+    run: RunDir, manifest: Manifest, *, judge: str | None = None, extra: Sequence[str] = ()
+) -> pl.DataFrame:
     """Read the calls of the current input and judges, one row each, without the raw replies."""
-    table = read_journal(run.journal, columns=(*_NEEDED, *extra)).table
-    mine = [manifest.fingerprints[judge.name] for judge in manifest.config.judges]
+    replies = read_journal(run.journal, columns=(*_NEEDED, *extra), judge=judge).table
+    mine = [manifest.fingerprints[known.name] for known in manifest.config.judges]
     pairs = run.scan_index().select(pair="digest").collect()
-    current = table.filter(pl.col("fingerprint").cast(pl.String).is_in(mine))
+    current = replies.filter(pl.col("fingerprint").cast(pl.String).is_in(mine))
     calls, _ = first_wins(current.join(pairs, on="pair", how="semi"))
     return calls
 

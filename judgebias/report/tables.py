@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from judgebias.report.markdown import render_summary
 from judgebias.report.publish import publish, publish_text
-from judgebias.summary import VERDICT_COLUMNS, several_models
+from judgebias.summary import VERDICT_COLUMNS
 from judgebias.summary.settle import KEY
+
+VERDICTS_SCHEMA = pa.schema(
+    [
+        pa.field(
+            name,
+            pa.int32() if name == "repeat" else pa.int64() if name[:4] == "len_" else pa.string(),
+        )
+        for name in VERDICT_COLUMNS
+    ]
+)
+"""The columns of verdicts.parquet."""
 
 
 def write_tables(
@@ -20,10 +33,10 @@ def write_tables(
     summary: pl.DataFrame,
     repeats: pl.DataFrame,
     failures: pl.DataFrame,
-    verdicts: pl.LazyFrame,
+    several: Collection[tuple[str, str]],
     notices: Iterable[str] = (),
-) -> list[Path]:
-    """Write summary.*, tables/repeats.csv, tables/failures.csv and verdicts.parquet.
+) -> None:
+    """Write summary.*, tables/repeats.csv and tables/failures.csv, each whole or not at all.
 
     Parameters
     ----------
@@ -31,33 +44,18 @@ def write_tables(
         The run directory; made where it is missing.
     summary, repeats, failures
         What `summarize`, `repeats_table` and `failures_table` return.
-    verdicts
-        What `settle_calls` returns, or the columns of verdicts.parquet.
+    several
+        The (judge, task) in which A and B are not one model each.
     notices
         Lines for the reader of summary.md.
-
-    Returns
-    -------
-    list of Path
-        The files, each written whole or not at all.
     """
-    text = render_summary(
-        summary, failures=failures, several=several_models(verdicts), notices=notices
-    )
-    write_verdicts(folder / "verdicts.parquet", verdicts)
+    text = render_summary(summary, failures=failures, several=several, notices=notices)
     write_csv(folder / "tables" / "repeats.csv", repeats)
     write_csv(folder / "tables" / "failures.csv", failures)
     write_csv(folder / "summary.csv", summary)
     write_json(folder / "summary.json", summary)
     write_parquet(folder / "summary.parquet", summary)
     publish_text(folder / "summary.md", text)
-    kinds = ("csv", "json", "parquet", "md")
-    return [
-        *(folder / f"summary.{kind}" for kind in kinds),
-        folder / "tables" / "repeats.csv",
-        folder / "tables" / "failures.csv",
-        folder / "verdicts.parquet",
-    ]
 
 
 def write_csv(path: Path, table: pl.DataFrame) -> None:
@@ -76,7 +74,22 @@ def write_parquet(path: Path, table: pl.DataFrame) -> None:
     publish(path, lambda beside: table.write_parquet(beside, compression="zstd"))
 
 
-def write_verdicts(path: Path, verdicts: pl.LazyFrame) -> None:
-    """Write the verdicts, sorted by their key, words as plain text."""
-    words = pl.col("slot_ab", "slot_ba", "cell", "final").cast(pl.String)
-    write_parquet(path, verdicts.select(VERDICT_COLUMNS).with_columns(words).sort(KEY).collect())
+def write_verdicts(path: Path, judges: Iterable[pl.DataFrame]) -> None:
+    """Write the verdicts of one judge after the other, words as plain text.
+
+    Parameters
+    ----------
+    path
+        Where verdicts.parquet is to appear.
+    judges
+        What `settle_calls` returns for each judge, judges in sorted order; one is held at a time.
+    """
+    publish(path, lambda beside: _write_judges(beside, judges))
+
+
+def _write_judges(path: Path, judges: Iterable[pl.DataFrame]) -> None:
+    with pq.ParquetWriter(path, VERDICTS_SCHEMA, compression="zstd") as writer:
+        for verdicts in judges:
+            words = pl.col("slot_ab", "slot_ba", "cell", "final").cast(pl.String)
+            ready = verdicts.select(VERDICT_COLUMNS).with_columns(words).sort(KEY)
+            writer.write_table(ready.to_arrow().cast(VERDICTS_SCHEMA))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from judgebias.summary.figures import Row
@@ -16,13 +18,23 @@ def repeats_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
     the rows of this table, all repeats together.
     """
     repeats = verdicts.select(pl.col("repeat").unique().sort()).collect()["repeat"].to_list()
-    rows: list[Row] = []
-    if len(repeats) > 1:
-        for repeat in repeats:
-            alone = verdicts.filter(pl.col("repeat") == repeat)
-            rows += [{**row, "repeat": int(repeat)} for row in rows_of(alone)]
-    ordered = sorted(compare(rows), key=_place)
-    return table(ordered, extra={"repeat": pl.Int64()})
+    return compare_repeats(repeat_rows(verdicts, repeats))
+
+
+def repeat_rows(verdicts: pl.LazyFrame, repeats: Sequence[int]) -> list[Row]:
+    """Compute the rows of each repeat, each by itself; none where there is only one."""
+    if len(repeats) < 2:
+        return []
+    return [
+        {**row, "repeat": int(repeat)}
+        for repeat in repeats
+        for row in rows_of(verdicts.filter(pl.col("repeat") == repeat))
+    ]
+
+
+def compare_repeats(rows: Sequence[Row]) -> pl.DataFrame:
+    """Make the table of the rows of all judges and repeats."""
+    return table(sorted(compare(rows), key=_place), extra={"repeat": pl.Int64()})
 
 
 def _place(row: Row) -> tuple[str, bool, str, int]:

@@ -10,13 +10,14 @@ import pytest
 
 from judgebias.errors import UsageError
 from judgebias.report.publish import publish, publish_text
-from judgebias.report.tables import write_tables
+from judgebias.report.tables import write_tables, write_verdicts
 from judgebias.report.words import bias, cell, offset, p_value
 from judgebias.summary import (
     VERDICT_COLUMNS,
     failures_table,
     repeats_table,
     settle_calls,
+    several_models,
     summarize,
 )
 from tests.summary.verdict_frames import calls_of, judged, pairs_of
@@ -31,13 +32,14 @@ def some_pairs() -> list[Judged]:
 def write(folder: Path, pairs: list[Judged], judge: str = "j") -> pl.DataFrame:
     calls = calls_of(pairs, judge).lazy()
     verdicts = settle_calls(calls, pairs_of(pairs).lazy())
+    write_verdicts(folder / "verdicts.parquet", [verdicts.collect()])
     summary = summarize(verdicts)
     write_tables(
         folder,
         summary=summary,
         repeats=repeats_table(verdicts),
         failures=failures_table(calls, verdicts),
-        verdicts=verdicts,
+        several=several_models(verdicts),
         notices=["a notice"],
     )
     return summary
