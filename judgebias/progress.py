@@ -9,6 +9,9 @@ from typing import TypeAlias
 Counters: TypeAlias = Mapping[str, Mapping[str, float]]
 """Judge -> what -> number: `verdicts`, each kind of failure, `in_flight`, `cost_usd`."""
 
+FormData: TypeAlias = Mapping[str, object]
+"""A judge's settled verdict form as plain data, for run.json and for every worker."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
@@ -20,6 +23,8 @@ class Progress:
     """Judge -> why it was halted."""
     fault: str = ""
     """What ended the run from within a worker, "" = nothing."""
+    forms: dict[str, FormData] = field(default_factory=dict[str, FormData])
+    """Judge -> the verdict form that was settled on."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -35,3 +40,5 @@ class RunEnd:
     interrupted: bool = False
     fault: str = ""
     """What ended the run for every judge: a full disk, an input that changed."""
+    forms: dict[str, FormData] = field(default_factory=dict[str, FormData])
+    """Judge -> the verdict form that was settled on."""

@@ -11,14 +11,14 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from judgebias.config import RunConfig
 from judgebias.config.judge import Strict
@@ -47,6 +47,8 @@ class Manifest(Strict):
     pairs_below: int
     """Bound of the pairs' draws; larger than any draw without `--limit`."""
     swap_below: int = 0
+    forms: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Judge -> the verdict form that its first call settled."""
     epoch: int
     """How often the command was started here."""
     started: str
@@ -120,16 +122,17 @@ class RunDir:
         """
         try:
             data = json.loads(self._manifest.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise InputError(
                 f"{self.path} is not a run directory: it has no run.json",
                 expected="a directory that `judgebias run` made",
             ) from error
         except ValueError as error:
             raise InputError(f"{self._manifest} is not JSON: {error}") from error
-        if data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, dict) else None
+        if found != FORMAT:
             raise InputError(
-                f"{self._manifest} has format {data.get('format')}, this judgebias reads {FORMAT}",
+                f"{self._manifest} has format {found}, this judgebias reads {FORMAT}",
                 do="use the version of judgebias that made the run",
             )
         try:
@@ -141,6 +144,13 @@ class RunDir:
         """Write `run.json`."""
         text = manifest.model_dump_json(indent=2, exclude_unset=False)
         write_whole(self._manifest, (text + "\n").encode())
+
+    def keep_forms(self, forms: Mapping[str, Mapping[str, object]]) -> None:
+        """Add settled verdict forms, so that a resume takes them from here."""
+        if forms:
+            manifest = self.manifest()
+            known = {**{name: dict(form) for name, form in forms.items()}, **manifest.forms}
+            self.write_manifest(manifest.model_copy(update={"forms": known}))
 
     def write_index(self, index: pl.DataFrame) -> None:
         """Write the index of the pairs: what is expected, without a text."""

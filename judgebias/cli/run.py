@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from judgebias.cli.exits import Exit
+from judgebias.cli.price import agree
 from judgebias.cli.screen import Screen
 from judgebias.cli.summarize import summarize_run
 from judgebias.cli.table import print_summary
@@ -48,6 +49,7 @@ def run(
         for notice in ready.notices:
             screen.say(notice)
         screen.say(_plan_line(ready))
+        agree(ready, screen, yes=overrides.yes)
         end = _ask(ready, screen) if ready.blocks else RunEnd()
         summary = summarize_run(ready.rundir, screen)
         return summary, _ended(ready, end, summary, screen)
@@ -59,9 +61,11 @@ def _ask(ready: Ready, screen: Screen) -> RunEnd:
 
     screen.start(ready.missing)
     try:
-        return ask_missing(ready, screen.progress)
+        end = ask_missing(ready, screen.progress)
     finally:
         screen.finish()
+    ready.rundir.keep_forms(end.forms)
+    return end
 
 
 def overridden(config: RunConfig, overrides: Overrides) -> RunConfig:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from judgebias.config.judge import JudgeConfig, Strict
 
@@ -85,7 +85,7 @@ class RunConfig(Strict):
     keep_raw: bool = True
     columns: dict[str, str] = Field(default_factory=dict)
     """Ours <- theirs."""
-    judges: tuple[JudgeConfig, ...] = Field(min_length=1)
+    judges: tuple[JudgeConfig, ...]
     families: dict[str, str] = Field(default_factory=dict)
     """Glob of a model name -> family."""
     panel: Panel = Panel()
@@ -102,11 +102,16 @@ class RunConfig(Strict):
             raise ValueError(msg + ", ".join(sorted(PAIR_COLUMNS)))
         return columns
 
-    @model_validator(mode="after")
-    def _unique_names(self) -> RunConfig:
-        names = [judge.name for judge in self.judges]
+    @field_validator("judges")
+    @classmethod
+    def _unique_names(cls, judges: tuple[JudgeConfig, ...]) -> tuple[JudgeConfig, ...]:
+        # Not a bound of the field: pydantic would count the faulty judges as absent.
+        if not judges:
+            msg = "a run needs at least one judge"
+            raise ValueError(msg)
+        names = [judge.name for judge in judges]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             msg = f"two judges are named {twice[0]!r}; a name is unique in a run"
             raise ValueError(msg)
-        return self
+        return judges

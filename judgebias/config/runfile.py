@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from judgebias.config.judge import FunctionJudge, ReplayJudge, SimulatedJudge, WireJudge
+from judgebias.config.judge import FunctionJudge, Price, ReplayJudge, SimulatedJudge, WireJudge
 from judgebias.config.run import Budget, Engine, Panel, RunConfig, Stop
 from judgebias.errors import ConfigError
 
@@ -67,10 +67,20 @@ def _sentence(fault: ErrorDetails) -> str:
     place = _place(fault["loc"])
     if fault["type"] == "extra_forbidden":
         return f"unknown key `{place}`{_nearest(fault['loc'])}"
+    if fault["type"].startswith("union_tag"):
+        return _wrong_provider(place, fault["input"])
     if fault["type"] == "missing":
         return f"`{place}` is missing"
     message = fault["msg"].removeprefix("Value error, ")
     return f"`{place}`: {message}, got {_shown(fault['input'])}" if place else message
+
+
+def _wrong_provider(place: str, judge: object) -> str:
+    known = f"known are {', '.join(sorted(_JUDGES))}"
+    given = judge.get("provider") if isinstance(judge, Mapping) else None
+    if given is None:
+        return f"`{place}.provider` is missing; {known}"
+    return f"`{place}.provider`: there is no provider {_shown(given)}; {known}"
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
@@ -93,7 +103,7 @@ def _nearest(loc: tuple[int | str, ...]) -> str:
 def _known_keys(loc: tuple[int | str, ...]) -> Iterator[str]:
     model: type[BaseModel] = RunConfig
     if loc[0] == "judges" and len(loc) > 3:
-        model = _JUDGES[str(loc[2])]
+        model = Price if loc[3] == "price" and len(loc) > 4 else _JUDGES[str(loc[2])]
     elif len(loc) > 1:
         model = _SECTIONS.get(str(loc[0]), RunConfig)
     yield from model.model_fields

@@ -43,6 +43,7 @@ class BlockQueue:
         for block in blocks:
             self._waiting[block.judge].append(Assignment(block=block))
         self._open: dict[str, list[Assignment]] = defaultdict(list)
+        self._dropped: set[str] = set()
 
     def take(self, worker: str) -> Assignment | None:
         """Give the worker a block of the judge that has the fewest open, or None for now."""
@@ -63,12 +64,15 @@ class BlockQueue:
         """Put a dead worker's blocks back to the front; returns how many there were."""
         lost = self._open.pop(worker, [])
         for held in lost:
+            if held.block.judge in self._dropped:
+                continue
             again = Assignment(block=held.block, again=(*held.again, worker))
             self._waiting[held.block.judge].appendleft(again)
         return len(lost)
 
     def drop(self, judge: str) -> None:
         """Hand out no more blocks of a judge; its calls stay pending."""
+        self._dropped.add(judge)
         self._waiting.pop(judge, None)
 
     def drop_all(self) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import ray
 
 from judgebias.errors import UsageError
+from judgebias.pipeline.place import LOCAL, effective_address
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -17,9 +18,6 @@ QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 """Ray reads these when it starts; a user's own values stand."""
-
-LOCAL = "local"
-"""An address that means: start a Ray of our own, whatever RAY_ADDRESS says."""
 
 OBJECT_STORE_BYTES = 256 * 2**20
 """A local store holds the done keys and one small row per block, never a text."""
@@ -39,7 +37,7 @@ def connected(address: str, *, workers: int) -> Generator[int]:
         return
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    address = address or os.environ.get("RAY_ADDRESS", "")
+    address = effective_address(address)
     try:
         with _hushed():
             _connect(address, workers)
@@ -75,7 +73,7 @@ def _hushed() -> Generator[None]:
 
 
 def _connect(address: str, workers: int) -> None:
-    if address and address != LOCAL:
+    if address:
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
         return
     ray.init(

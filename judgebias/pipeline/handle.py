@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import ray
@@ -10,7 +10,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from judgebias.pipeline.blocks import Assignment, TaskBlock
 from judgebias.pipeline.owner import Beat, RunOwner
-from judgebias.progress import Counters, Progress
+from judgebias.progress import Counters, FormData, Progress
 
 
 class OwnerHandle:
@@ -20,7 +20,7 @@ class OwnerHandle:
         self._actor = actor
 
     @classmethod
-    def start(cls, blocks: Iterable[TaskBlock]) -> OwnerHandle:
+    def start(cls, blocks: Iterable[TaskBlock], forms: Mapping[str, FormData]) -> OwnerHandle:
         """Start the owner beside the driver; it takes no CPU of the cluster."""
         here = ray.get_runtime_context().get_node_id()
         actor_class: Any = ray.remote(RunOwner)
@@ -28,7 +28,7 @@ class OwnerHandle:
             num_cpus=0,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=here, soft=False),
         )
-        return cls(options.remote(tuple(blocks)))
+        return cls(options.remote(tuple(blocks), dict(forms)))
 
     async def register(self, worker: str, actor: str) -> None:
         """See `RunOwner.register`."""
@@ -45,6 +45,14 @@ class OwnerHandle:
     async def beat(self, worker: str, counters: Counters) -> Beat:
         """See `RunOwner.beat`."""
         return await self._actor.beat.remote(worker, counters)
+
+    async def form(self, worker: str, judge: str) -> FormData | None:
+        """See `RunOwner.form`."""
+        return await self._actor.form.remote(worker, judge)
+
+    async def settle(self, judge: str, form: FormData | None) -> None:
+        """See `RunOwner.settle`."""
+        await self._actor.settle.remote(judge, form)
 
     async def halt(self, judge: str, reason: str) -> None:
         """See `RunOwner.halt`."""

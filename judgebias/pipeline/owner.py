@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from judgebias.pipeline.blocks import Assignment, BlockQueue, TaskBlock
-from judgebias.progress import Counters, Progress
+from judgebias.progress import Counters, FormData, Progress
 
 LEASE_S = 2.0
 BEAT_S = 0.5
@@ -43,19 +43,31 @@ class _Worker:
     seen: float
     lease_until: float = 0.0
     counters: Counters = field(default_factory=dict)
+    replaced: bool = False
+    """Whether another process stands for it; it gets no lease any more."""
 
 
 class RunOwner:
     """One per run; made into a named Ray actor by `judgebias.pipeline.run`."""
 
-    def __init__(self, blocks: Iterable[TaskBlock]) -> None:
+    def __init__(
+        self,
+        blocks: Iterable[TaskBlock],
+        forms: Mapping[str, FormData] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
         self._queue = BlockQueue(blocks)
         self._workers: dict[str, _Worker] = {}
         self._dead: dict[str, Counters] = {}
-        self._driver_seen = time.monotonic()
+        self._driver_seen = clock()
         self._stopping = False
         self._halted: dict[str, str] = {}
         self._fault = ""
+        self._forms: dict[str, FormData] = dict(forms or {})
+        self._settling: dict[str, str] = {}
 
     async def register(self, worker: str, actor: str) -> None:
         """Meet a new worker process; an earlier process of the same actor is dead."""
@@ -63,14 +75,14 @@ class RunOwner:
             if other.actor == actor and name != worker:
                 await self._outlive(other)
                 self._bury(name)
-        self._workers[worker] = _Worker(actor=actor, seen=time.monotonic())
+        self._workers[worker] = _Worker(actor=actor, seen=self._clock())
 
     async def take(self, worker: str) -> Assignment | None:
         """Wait for a block; None when there is nothing more to do."""
         while not self._stopping and not self._queue.finished:
             if assignment := self._queue.take(worker):
                 return assignment
-            await asyncio.sleep(BEAT_S / 10)
+            await self._sleep(BEAT_S / 10)
         return None
 
     async def close_block(self, worker: str, assignment: Assignment) -> None:
@@ -80,13 +92,14 @@ class RunOwner:
 
     async def beat(self, worker: str, counters: Counters) -> Beat:
         """Renew a worker's lease and take its counters."""
-        now = time.monotonic()
+        now = self._clock()
         state = self._workers.get(worker)
         lease = 0.0
         if state is not None:
             state.seen, state.counters = now, counters
-            lease = max(0.0, min(LEASE_S, self._driver_seen + LEASE_S - now))
-            state.lease_until = now + lease
+            if not state.replaced:
+                lease = max(0.0, min(LEASE_S, self._driver_seen + LEASE_S - now))
+                state.lease_until = now + lease
         names = sorted(self._workers)
         return Beat(
             lease_s=lease,
@@ -95,6 +108,26 @@ class RunOwner:
             rank=names.index(worker) if state else 0,
             workers=max(1, len(names)),
         )
+
+    async def form(self, worker: str, judge: str) -> FormData | None:
+        """Give the judge's settled form; None for the one worker that is to settle it.
+
+        The others wait: what the first call finds out is found out once, not once per worker.
+        """
+        while judge not in self._forms and not self._stopping and judge not in self._halted:
+            if self._settling.setdefault(judge, worker) not in self._workers:
+                self._settling[judge] = worker
+            if self._settling[judge] == worker:
+                return None
+            await self._sleep(BEAT_S / 10)
+        return self._forms.get(judge)
+
+    async def settle(self, judge: str, form: FormData | None) -> None:
+        """Take a settled form; None lets another worker try."""
+        if form is None:
+            self._settling.pop(judge, None)
+        else:
+            self._forms.setdefault(judge, form)
 
     async def halt(self, judge: str, reason: str) -> None:
         """Ask this judge nothing more; its calls stay pending and the other judges go on."""
@@ -112,7 +145,7 @@ class RunOwner:
 
     async def driver_beat(self) -> Progress:
         """Hear from the driver, and tell it where the run stands."""
-        self._driver_seen = now = time.monotonic()
+        self._driver_seen = now = self._clock()
         for name, state in list(self._workers.items()):
             if now - state.seen > LOST_S:
                 self._bury(name)
@@ -121,6 +154,7 @@ class RunOwner:
             workers=len(self._workers),
             halted=dict(self._halted),
             fault=self._fault,
+            forms=dict(self._forms),
         )
 
     def _totals(self) -> dict[str, dict[str, float]]:
@@ -132,7 +166,9 @@ class RunOwner:
         return {judge: dict(counts) for judge, counts in totals.items()}
 
     def _bury(self, worker: str) -> None:
-        state = self._workers.pop(worker)
+        if (state := self._workers.pop(worker, None)) is None:
+            # Buried as lost while its successor waited for its lease.
+            return
         finished = {
             judge: {what: n for what, n in counts.items() if what != "in_flight"}
             for judge, counts in state.counters.items()
@@ -142,4 +178,7 @@ class RunOwner:
 
     async def _outlive(self, worker: _Worker) -> None:
         """Wait until the lease of a dead process has lapsed: an orphan may still be sending."""
-        await asyncio.sleep(max(0.0, worker.lease_until - time.monotonic()))
+        # Its beats go on as well, and each would renew the lease that is waited for.
+        worker.replaced = True
+        while (left := worker.lease_until - self._clock()) > 0:
+            await self._sleep(left)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from judgebias.config import RunConfig
 from judgebias.design import Design
 from judgebias.pairs import Block, PairsSpec
+from judgebias.progress import FormData
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,5 +26,7 @@ class RunPlan:
     """Which start of the command this is; part of the segments' names."""
     fingerprints: Mapping[str, bytes]
     """Judge -> sixteen bytes."""
+    forms: Mapping[str, FormData]
+    """Judge -> the verdict form an earlier start settled on."""
     base: str
     """The folder that relative paths of the run file start from."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import platform
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -16,13 +17,27 @@ import numpy.typing as npt
 import polars as pl
 
 from judgebias.calls import KEY_BYTES, call_keys, call_mask
-from judgebias.config import RunConfig, fingerprint, identity
+from judgebias.config import (
+    FunctionJudge,
+    JudgeConfig,
+    ReplayJudge,
+    RunConfig,
+    WireJudge,
+    fingerprint,
+    identity,
+)
 from judgebias.design import Design, Words, cutoff, draws, words_of
+from judgebias.errors import ConfigError, JudgebiasError
 from judgebias.journal import contains, done_keys, failed_tries, merge_segments, recover
+from judgebias.judges.local import open_local
+from judgebias.judges.opening import said_by_wire
+from judgebias.judges.secrets import endpoint, read_key
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.blocks import TaskBlock
 from judgebias.pipeline.changes import changes_of_input
+from judgebias.pipeline.place import runs_here
 from judgebias.pipeline.plan import RunPlan
+from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import Manifest, RunDir, check_same, utc_now
 from judgebias.verdicts import Order
 
@@ -43,6 +58,8 @@ class Ready:
     """Judge -> calls of the design."""
     missing: Mapping[str, int]
     """Judge -> calls still to be asked."""
+    text_bytes: Mapping[str, int]
+    """Judge -> bytes of the questions and answers in those calls."""
     notices: tuple[str, ...]
     """What the user should be told, one sentence each."""
 
@@ -71,6 +88,12 @@ def prepared(
     JournalDamaged
         The journal of an earlier start fails its checksums.
     """
+    if "://" in config.out:
+        raise ConfigError(
+            f"out = {config.out!r} is a URI", expected="a folder that this machine can write"
+        )
+    refuse_unbuilt(config)
+    _open_local(config, base, only)
     rundir = RunDir(base / config.out)
     rundir.prepare()
     with rundir.owned():
@@ -81,7 +104,7 @@ def _ready(
     config: RunConfig, rundir: RunDir, base: Path, limit: int, only: tuple[str, ...]
 ) -> Ready:
     old = rundir.manifest() if rundir.exists else None
-    identities = {judge.name: identity(judge) for judge in config.judges}
+    identities = {judge.name: _identity(judge, base) for judge in config.judges}
     if old is not None:
         check_same(old, identities)
     spec = _spec(config, base)
@@ -103,9 +126,39 @@ def _ready(
         journal=str(rundir.journal),
         epoch=manifest.epoch,
         fingerprints={name: bytes.fromhex(text) for name, text in manifest.fingerprints.items()},
+        forms=manifest.forms,
         base=str(base),
     )
     return _with_blocks(plan, rundir, survey, words, only, tuple(notices))
+
+
+def _identity(judge: JudgeConfig, base: Path) -> dict[str, Any]:
+    if not isinstance(judge, WireJudge):
+        return identity(judge)
+    text, address = said_by_wire(judge, str(base))
+    return identity(judge, template_text=text, endpoint=address)
+
+
+def _without_secrets(config: RunConfig) -> RunConfig:
+    """Leave user info and query out of base URLs: what is written down may be read by anybody."""
+    judges = [
+        judge.model_copy(update={"base_url": endpoint(judge)})
+        if isinstance(judge, WireJudge) and judge.base_url
+        else judge
+        for judge in config.judges
+    ]
+    return config.model_copy(update={"judges": tuple(judges)})
+
+
+def _open_local(config: RunConfig, base: Path, only: tuple[str, ...]) -> None:
+    """Find a wrong path, function or key here, where nothing is started yet."""
+    for judge in config.judges:
+        if only and judge.name not in only:
+            continue
+        if isinstance(judge, FunctionJudge | ReplayJudge):
+            open_local(judge, str(base))
+        elif isinstance(judge, WireJudge) and runs_here(config.engine.address):
+            read_key(judge, os.environ, base)
 
 
 def _spec(config: RunConfig, base: Path) -> PairsSpec:
@@ -127,7 +180,11 @@ def _surveyed(spec: PairsSpec, rundir: RunDir) -> Survey:
         def reject(row: Reject) -> None:
             file.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
 
-        survey = survey_pairs(spec, on_reject=reject)
+        try:
+            survey = survey_pairs(spec, on_reject=reject)
+        except JudgebiasError:
+            temporary.unlink()
+            raise
     temporary.replace(rundir.rejects)
     return survey
 
@@ -170,7 +227,7 @@ def _manifest(
             "python": platform.python_version(),
             **{name: importlib.metadata.version(name) for name in PACKAGES[1:]},
         },
-        config=config,
+        config=_without_secrets(config),
         identities=merged,
         fingerprints={name: fingerprint(fields).hex() for name, fields in merged.items()},
         input_fingerprint=survey.fingerprint,
@@ -178,6 +235,7 @@ def _manifest(
         n_rejects=survey.n_rejects,
         pairs_below=design.pairs_below,
         swap_below=design.swap_below,
+        forms={} if old is None else old.forms,
         epoch=1 if old is None else old.epoch + 1,
         started=utc_now(),
     )
@@ -204,7 +262,12 @@ def _with_blocks(
     done = done_keys(rundir.journal, mine)
     done, given_up = _with_used_up(plan, rundir, mine, done)
     block_of = survey.index["block"].to_numpy()
-    left = {name: _missing_by_block(plan, mine[name], words, block_of, done) for name in names}
+    per_pair = {name: _missing_by_pair(plan, mine[name], words, done) for name in names}
+    left = {
+        name: np.bincount(block_of, weights=calls, minlength=len(plan.blocks)).astype(np.int64)
+        for name, calls in per_pair.items()
+    }
+    sizes = survey.index["n_bytes"].to_numpy()
     n_asked = sum(int(asked.sum()) for asked in plan.design.asked(words).values())
     blocks = [
         TaskBlock(judge=name, number=block, n_calls=int(left[name][block]))
@@ -219,25 +282,21 @@ def _with_blocks(
         done=done,
         expected=dict.fromkeys(names, n_asked * plan.design.repeats),
         missing={name: int(calls.sum()) for name, calls in left.items()},
+        text_bytes={name: int(sizes @ calls) for name, calls in per_pair.items()},
         notices=(*notices, *given_up),
     )
 
 
-def _missing_by_block(
-    plan: RunPlan,
-    fingerprint: bytes,
-    words: Words,
-    block_of: npt.NDArray[np.int32],
-    done: npt.NDArray[np.uint64],
+def _missing_by_pair(
+    plan: RunPlan, fingerprint: bytes, words: Words, done: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.int64]:
-    """Count the calls of one judge that are neither done nor given up, per block."""
-    left = np.zeros(len(plan.blocks), dtype=np.int64)
+    """Count for each pair the calls of one judge that are neither done nor given up."""
+    left = np.zeros(len(words), dtype=np.int64)
     asked, joined = plan.design.asked(words), words.tobytes()
     for repeat in range(1, plan.design.repeats + 1):
         for order in Order:
             keys = call_keys(joined, call_mask(fingerprint, order, repeat))
-            todo = asked[order] & ~contains(done, keys)
-            left += np.bincount(block_of[todo], minlength=len(plan.blocks))
+            left += asked[order] & ~contains(done, keys)
     return left
 
 
@@ -251,7 +310,7 @@ def _with_used_up(
     used_up = tries.filter(pl.col("attempts") >= bound) if tries.height else tries
     if not used_up.height:
         return done, []
-    keys = np.frombuffer(b"".join(used_up["key"]), dtype=">u8").reshape(-1, KEY_BYTES // 8)
+    keys = np.frombuffer(b"".join(used_up["key"]), dtype=np.uint64).reshape(-1, KEY_BYTES // 8)
     both = np.concatenate([done, keys.T.astype(np.uint64)], axis=1)
     order = np.lexsort((both[1], both[0]))
     sentence = f"{used_up.height} calls failed max_tries_total times and are not asked again"

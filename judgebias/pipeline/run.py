@@ -30,7 +30,7 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
     engine = ready.plan.config.engine
     end = RunEnd()
     with connected(engine.address, workers=engine.workers) as cpus:
-        owner = OwnerHandle.start(ready.blocks)
+        owner = OwnerHandle.start(ready.blocks, ready.plan.forms)
         workers = min(engine.workers or cpus, len(ready.blocks))
         turns = _Turns(ready, owner, workers)
         with _interrupts(owner.stop) as interrupted:
@@ -87,7 +87,7 @@ def _dataset(ready: Ready, owner: OwnerHandle, workers: int) -> ray.data.Dataset
 
 
 def _see(progress: Progress, end: RunEnd, watch: Callable[[Progress], None]) -> None:
-    end.halted, end.fault = progress.halted, progress.fault
+    end.halted, end.fault, end.forms = progress.halted, progress.fault, progress.forms
     watch(progress)
 
 

@@ -90,11 +90,20 @@ class Window:
         self._fill()
 
     def cancel(self) -> None:
-        """Give up the calls that are under way; they stay pending."""
+        """Give up the calls that are under way and those that wait; they stay pending."""
+        self._abandon()
         for runner in self._runners:
             runner.cancel()
 
+    @property
+    def _over(self) -> bool:
+        return self.halted or self.permit.closed
+
     def _fill(self) -> None:
+        if self._over:
+            # A window of size 0 has no runner that would notice.
+            self._abandon()
+            return
         wanted = min(self.size - len(self._runners), len(self._queue))
         for _ in range(wanted):
             runner = asyncio.get_running_loop().create_task(self._run())
@@ -118,21 +127,18 @@ class Window:
     async def _run(self) -> None:
         served = 0
         while self._queue and len(self._runners) <= self.size:
-            if not await self._allowed():
+            if self._over:
                 self._abandon()
                 return
-            if not self._queue:
-                return
+            if not self.permit.granted:
+                # The queue and the size may be others after a wait.
+                await self.permit.changed()
+                continue
             call, batch = self._queue.popleft()
             await self._serve(call, batch)
             served += 1
             if served % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
-
-    async def _allowed(self) -> bool:
-        while not (self.halted or self.permit.closed or self.permit.granted):
-            await self.permit.changed()
-        return not (self.halted or self.permit.closed)
 
     async def _serve(self, call: Call, batch: _Batch) -> None:
         self.in_flight += 1

@@ -22,9 +22,12 @@ import ray
 import uvloop
 
 from judgebias.calls import Call
+from judgebias.config import JudgeConfig, WireJudge
 from judgebias.errors import JudgebiasError, JudgeHalted
 from judgebias.journal import GroupCommit, Segment, row_of
-from judgebias.judges.local import open_local
+from judgebias.judges.asker import Asker
+from judgebias.judges.judge import Judge
+from judgebias.judges.opening import open_any
 from judgebias.pipeline.blocks import Assignment
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.missing import missing_calls
@@ -55,6 +58,8 @@ class Worker:
         self._opening = asyncio.Lock()
         self._rank, self._workers = 0, 1
         self._grace: asyncio.TimerHandle | None = None
+        self._told: set[str] = set()
+        self._messages: set[asyncio.Task[None]] = set()
         self._loop = uvloop.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="judges", daemon=True).start()
         self._run(self._start(context.get_actor_id()))
@@ -97,6 +102,7 @@ class Worker:
         calls = await asyncio.to_thread(missing_calls, self._plan, assignment, self._done)
         pending = await window.ask(calls, self._recorder(judge))
         await self._journal.durable()
+        await self._tell_form(judge, ended=True)
         return len(calls) - pending, pending
 
     def _recorder(self, judge: str) -> Callable[[Call, Reply], None]:
@@ -121,17 +127,35 @@ class Worker:
                 config = next(j for j in self._plan.config.judges if j.name == judge)
                 self._counts[judge] = defaultdict(float)
                 self._windows[judge] = Window(
-                    judge=await asyncio.to_thread(open_local, config, self._plan.base),
+                    judge=await self._open(config),
                     permit=self._lease,
                     size=self._share(config.max_in_flight),
                     on_halt=lambda reason: self._halt(judge, reason),
                 )
         return self._windows[judge]
 
+    async def _open(self, config: JudgeConfig) -> Judge:
+        form = None
+        if isinstance(config, WireJudge):
+            form = await self._owner.form(self._name, config.name)
+        window = config.max_in_flight or DEFAULT_IN_FLIGHT
+        return await asyncio.to_thread(open_any, config, self._plan.base, window=window, form=form)
+
     def _share(self, whole: int) -> int:
         """Divide a cluster-wide window among the workers; the first ones get the remainder."""
         whole = whole or DEFAULT_IN_FLIGHT
         return whole // self._workers + (self._rank < whole % self._workers)
+
+    async def _tell_form(self, judge: str, *, ended: bool = False) -> None:
+        """Share what the first call found out; a block that ended without it lets others try."""
+        asker = self._windows[judge].judge
+        if judge in self._told or not isinstance(asker, Asker):
+            return
+        if asker.settled is not None:
+            self._told.add(judge)
+            await self._owner.settle(judge, asker.settled.to_json())
+        elif ended:
+            await self._owner.settle(judge, None)
 
     def _counters(self) -> dict[str, dict[str, float]]:
         counters: dict[str, dict[str, float]] = {}
@@ -147,6 +171,7 @@ class Worker:
                 continue
             window.halted = window.halted or judge.name in beat.halted
             window.resize(self._share(judge.max_in_flight))
+            self._tell(self._tell_form(judge.name))
         if beat.stopping and not self._grace:
             self._grace = asyncio.get_running_loop().call_later(
                 self._plan.config.engine.grace_s, self._give_up
@@ -157,4 +182,10 @@ class Worker:
             window.cancel()
 
     def _halt(self, judge: str, reason: JudgeHalted) -> None:
-        self._told = asyncio.ensure_future(self._owner.halt(judge, str(reason)))
+        self._tell(self._owner.halt(judge, str(reason)))
+
+    def _tell(self, message: Coroutine[Any, Any, None]) -> None:
+        """Send a message to the owner without waiting for it."""
+        task = asyncio.get_running_loop().create_task(message)
+        self._messages.add(task)
+        task.add_done_callback(self._messages.discard)

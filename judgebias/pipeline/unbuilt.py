@@ -1,0 +1,42 @@
+"""Settings of the run file that this version knows and cannot do yet: refused, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from judgebias.config import RunConfig, WireJudge
+from judgebias.errors import ConfigError
+
+
+def refuse_unbuilt(config: RunConfig) -> None:
+    """Refuse a run that asks for what would silently not happen.
+
+    Raises
+    ------
+    ConfigError
+        Naming every such setting.
+    """
+    named = list(_unbuilt(config))
+    if named:
+        raise ConfigError(
+            "this version cannot do what the run file asks for: " + "; ".join(named),
+            do="leave these settings out, or wait for the version that has them",
+        )
+
+
+def _unbuilt(config: RunConfig) -> Iterator[str]:
+    if config.orders != "both":
+        yield f'orders = "{config.orders}" (only "both")'
+    if config.self_pair:
+        yield "self_pair (the probe)"
+    if config.on_leak != "warn":
+        yield 'on_leak = "skip"'
+    if config.budget.max_usd is not None or config.budget.max_calls:
+        yield "[budget]"
+    if config.stop.decided or config.stop.swing_half_width:
+        yield "[stop]"
+    for judge in config.judges:
+        if isinstance(judge, WireJudge) and judge.mode == "batch":
+            yield f'mode = "batch" of judge {judge.name!r}'
+        if judge.requests_per_minute or judge.tokens_per_minute:
+            yield f"requests_per_minute and tokens_per_minute of judge {judge.name!r}"
