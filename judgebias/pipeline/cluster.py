@@ -41,7 +41,7 @@ def connected(address: str, *, workers: int) -> Generator[int]:
     try:
         with _hushed():
             _connect(address, workers)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(
             f"cannot reach Ray at {address or 'a local start'}: {error}",
             expected='"" for a local Ray, "auto", HOST:PORT, or RAY_ADDRESS',

@@ -42,18 +42,25 @@ def run_file(
     top = {key: value for key, value in run.items() if not key.startswith("engine_")}
     lines = [f"{key} = {json.dumps(value)}" for key, value in {"pairs": str(pairs), **top}.items()]
     for judge in judges:
-        lines += ["[[judges]]", *(f"{key} = {json.dumps(value)}" for key, value in judge.items())]
+        lines += ["[[judges]]", *(f"{key} = {_toml(value)}" for key, value in judge.items())]
     lines += ["[engine]", *(f"{key} = {json.dumps(value)}" for key, value in engine.items())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
-def start(run: Path, *options: str) -> subprocess.Popen[str]:
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items()) + " }"
+    return json.dumps(value)
+
+
+def start(run: Path, *options: str, **environ: str) -> subprocess.Popen[str]:
     """Start `judgebias run` as a process of its own, in a group of its own."""
     # A fresh local Ray, whatever Ray the tests themselves are connected to.
-    environment = {**os.environ, "RAY_ADDRESS": "local"}
+    environment = {**os.environ, "RAY_ADDRESS": "local", **environ}
     return subprocess.Popen(
         [sys.executable, "-m", "judgebias", "run", str(run), *options],
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,0 +1,121 @@
+"""Whole runs through the real SDKs against the counting server: what was bought, by its bill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+import pytest
+
+from tests.pipeline.run_files import (
+    finish,
+    kill,
+    run_file,
+    start,
+    wait_for_rows,
+    write_pairs,
+)
+from tests.server import Planted, Rule, ServerProcess, Setup, faults
+
+pytestmark = pytest.mark.ray
+
+KEY = "sk-loopback-0123456789abcdefghij"
+PRICE = {"input": 3.0, "output": 15.0}
+KEYS = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    judges = {"gpt*": Planted(offset=0.8, tie_width=0.1), "claude*": Planted(tie_width=0.1)}
+    folder = tmp_path / "server"
+    folder.mkdir()
+    with ServerProcess(
+        folder, Setup(judges=judges, keys=frozenset({KEY}), latency_s=0.05)
+    ) as process:
+        yield process
+
+
+def wire_run(folder: Path, server: ServerProcess, n: int, **settings: object) -> Path:
+    common = {"model": "gpt-loopback", "price": PRICE, "max_in_flight": 16, **settings}
+    gpt = {"name": "o", "provider": "openai", "base_url": server.openai_url, **common}
+    claude = {**common, "name": "a", "provider": "anthropic", "base_url": server.url}
+    judges = [gpt, {**claude, "model": "claude-loopback"}]
+    pairs = write_pairs(folder / "pairs.jsonl", n)
+    return run_file(
+        folder / "run.toml", pairs=pairs, judges=judges, out="out", engine_pairs_per_block=64
+    )
+
+
+def left_behind(folder: Path, text: str) -> list[str]:
+    """Name the files below a folder that hold the text."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [str(path) for path in files if text.encode() in path.read_bytes()]
+
+
+def test_500_pairs_of_two_judges_are_bought_once_and_the_key_is_nowhere(tmp_path, server):
+    server.script(
+        Rule(action=faults.too_many("1"), skip=200, times=5),
+        Rule(action=faults.SERVER_ERROR, probability=0.02, nth=(1, 1)),
+    )
+    # Ray's sockets need a short path.
+    with TemporaryDirectory(prefix="jb") as ray_folder:
+        run = wire_run(tmp_path, server, 500)
+        code, said = finish(start(run, "--yes", **KEYS, RAY_TMPDIR=ray_folder), timeout=180)
+        assert left_behind(Path(ray_folder), KEY) == []
+        # Ray did leave its logs there: what was looked through is not nothing.
+        assert left_behind(Path(ray_folder), "raylet") != []
+    assert code == 0, said
+    bill = server.bill()
+    assert (bill["billed"], bill["duplicates"], bill["unmarked"]) == (2000, 0, 0)
+    summary = pl.read_csv(tmp_path / "out" / "summary.csv").filter(pl.col("task") == "ALL")
+    bias = dict(summary.select("judge", "position_bias").iter_rows())
+    # Without offset and noise the judge on the other wire never leans.
+    assert bias == {"a": "too few", "o": "first"}
+    calls = pl.read_parquet(tmp_path / "out" / "calls.parquet")
+    spent = (bill["input_tokens"] * 3 + bill["output_tokens"] * 15) / 1e6
+    assert calls["cost_usd"].sum() == pytest.approx(spent)
+    assert calls["attempts"].sum() == bill["requests"]
+    assert KEY not in said
+    assert left_behind(tmp_path / "out", KEY) == []
+
+
+def test_a_wrong_key_stops_at_once_and_a_good_one_finishes(tmp_path, server):
+    run = wire_run(tmp_path, server, 60)
+    code, said = finish(start(run, "--yes", **{**KEYS, "OPENAI_API_KEY": "sk-wrong-0123456789"}))
+    assert code == 4, said
+    assert "o was stopped: " in said
+    assert "sk-wrong" not in said
+    refused = [line for line in server.log() if line["status"] == 401]
+    assert len(refused) <= 2
+    summary = pl.read_csv(tmp_path / "out" / "summary.csv").filter(pl.col("task") == "ALL")
+    rows = {row["judge"]: row for row in summary.iter_rows(named=True)}
+    assert (rows["o"]["n_pending"], rows["a"]["n_complete"]) == (60, 60)
+
+    code, said = finish(start(run, "--yes", **KEYS))
+    assert code == 0, said
+    bill = server.bill()
+    assert (bill["billed"], bill["duplicates_after_answer"]) == (240, 0)
+
+
+def test_without_a_yes_nothing_is_asked(tmp_path, server):
+    code, said = finish(start(wire_run(tmp_path, server, 10), **KEYS))
+    assert code == 2, said
+    assert "add --yes" in said
+    assert "20 calls" in said
+    assert server.bill()["requests"] == 0
+
+
+def test_after_a_kill_the_bill_is_within_the_calls_in_flight(tmp_path, server):
+    run = wire_run(tmp_path, server, 400)
+    process = start(run, "--yes", **KEYS)
+    wait_for_rows(tmp_path / "out" / "journal", 300, process)
+    kill(process)
+    code, said = finish(start(run, "--yes", **KEYS))
+    assert code == 0, said
+    bill = server.bill()
+    assert bill["distinct"] == 1600
+    # Sixteen in flight of each judge; an orphan may send for as long as its lease lasts, but
+    # what it bought before it stopped is in its segment.
+    assert bill["billed"] <= 1600 + 32
