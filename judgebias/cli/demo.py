@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+from rich import box
+from rich.table import Table
 
 from judgebias.cli.exits import Exit
 from judgebias.cli.run import Overrides, run
 from judgebias.cli.screen import Screen
-from judgebias.cli.table import Column, console, print_summary, table_of
+from judgebias.cli.table import console, print_summary
 from judgebias.demo import PLANTED, demo_config
 from judgebias.report import words
 
@@ -23,12 +25,15 @@ def run_demo(out: Path, screen: Screen, *, as_json: bool) -> Exit:
         print_summary(summary, as_json=True)
         return code
     print_summary(summary, as_json=False)
-    whole = summary.filter(pl.col("task") == "ALL")
-    columns: tuple[Column, ...] = (
-        ("planted", lambda row: _PLANTED[str(row["judge"])]),
-        ("found", words.bias),
-        ("p position", lambda row: words.p_value(row["p_position"])),
-        ("consistency", lambda row: words.percent(row["consistency"])),
-    )
-    console().print(table_of(whole.iter_rows(named=True), columns))
+    console().print(_planted_beside_found(summary.filter(pl.col("task") == "ALL")))
     return code
+
+
+def _planted_beside_found(rows: pl.DataFrame) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("judge", "planted", "found", "p position"):
+        table.add_column(head)
+    for row in rows.iter_rows(named=True):
+        name = str(row["judge"])
+        table.add_row(name, _PLANTED[name], words.bias(row), words.p_value(row["p_position"]))
+    return table

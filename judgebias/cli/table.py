@@ -47,14 +47,14 @@ def print_summary(summary: pl.DataFrame, *, as_json: bool) -> None:
 
 def console() -> Console:
     """Open stdout for tables; a pipe gets lines as wide as they need to be."""
-    return Console() if sys.stdout.isatty() else Console(width=200)
+    return Console() if sys.stdout.isatty() else Console(width=160)
 
 
 def table_of(rows: Iterable[Row], columns: Sequence[Column]) -> Table:
     """Lay rows out under judge, task and the given columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("judge")
-    table.add_column("task")
+    for name in ("judge", "task"):
+        table.add_column(name)
     for name, _ in columns:
         table.add_column(name, justify="right")
     for row in rows:

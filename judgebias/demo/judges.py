@@ -20,7 +20,7 @@ class Planted:
 PLANTED = (
     Planted(
         judge=SimulatedJudge(
-            name="honest", provider="simulated", quality=2.0, noise=0.4, tie_width=0.8
+            name="honest", provider="simulated", quality=2.0, noise=0.2, tie_width=0.8
         ),
         planted="no bias",
     ),
@@ -29,7 +29,7 @@ PLANTED = (
             name="first-leaning",
             provider="simulated",
             quality=2.0,
-            noise=0.4,
+            noise=0.2,
             tie_width=0.8,
             offset=0.8,
         ),
@@ -40,12 +40,12 @@ PLANTED = (
             name="second-if-long",
             provider="simulated",
             quality=2.0,
-            noise=0.4,
+            noise=0.2,
             tie_width=0.8,
-            offset_long=-1.6,
-            long_chars=1200,
+            offset_long=-1.2,
+            long_chars=500,
         ),
-        planted="offset -1.6 above 1,200 characters: pulls to the second slot",
+        planted="offset -1.2 above 500 characters: pulls to the second slot",
     ),
     Planted(
         judge=SimulatedJudge(name="tie-shy", provider="simulated", quality=2.0, noise=1.5),
