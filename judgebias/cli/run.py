@@ -14,10 +14,11 @@ from judgebias.cli.summarize import summarize_run
 from judgebias.cli.table import print_summary
 from judgebias.config import RunConfig, load_run_file
 from judgebias.config.runfile import check_run
-from judgebias.errors import ConfigError
+from judgebias.errors import ConfigError, UsageError
 from judgebias.pipeline.prepare import Ready, prepared
 from judgebias.progress import RunEnd
 from judgebias.rundir import RunDir
+from judgebias.summary import table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +52,17 @@ def run(
         screen.say(_plan_line(ready))
         agree(ready, screen, yes=overrides.yes)
         end = _ask(ready, screen) if ready.blocks else RunEnd()
-        summary = summarize_run(ready.rundir, screen)
+        if end.fault:
+            screen.say(f"the run was stopped: {end.fault}")
+        try:
+            ready.rundir.keep_forms(end.forms)
+            summary = summarize_run(ready.rundir, screen)
+        except (OSError, UsageError) as error:
+            if not end.fault:
+                raise
+            # The disk that stopped the run may have no room for tables either.
+            screen.say(f"no tables: {error}")
+            return table([]), Exit.STOPPED
         return summary, _ended(ready, end, summary, screen)
 
 
@@ -61,11 +72,9 @@ def _ask(ready: Ready, screen: Screen) -> RunEnd:
 
     screen.start(ready.missing)
     try:
-        end = ask_missing(ready, screen.progress)
+        return ask_missing(ready, screen.progress)
     finally:
         screen.finish()
-    ready.rundir.keep_forms(end.forms)
-    return end
 
 
 def overridden(config: RunConfig, overrides: Overrides) -> RunConfig:
@@ -98,8 +107,6 @@ def _ended(ready: Ready, end: RunEnd, summary: pl.DataFrame, screen: Screen) -> 
     n_failed = int(summary.filter(pl.col("task") == "ALL")["n_failed"].sum())
     for judge, reason in end.halted.items():
         screen.say(f"{judge} was stopped: {reason}")
-    if end.fault:
-        screen.say(f"the run was stopped: {end.fault}")
     if end.interrupted:
         screen.say("interrupted: what was in flight has landed")
     if end.pending or end.fault:

@@ -61,13 +61,15 @@ def print_status(folder: Path, *, as_json: bool) -> None:
 def read_status(run: RunDir) -> RunStatus:
     """Count the calls of each judge by how they ended."""
     manifest = run.manifest()
-    calls = calls_of_run(run, manifest, extra=("cost_usd",))
+    names = sorted(judge.name for judge in manifest.config.judges)
+    found = {name: calls_of_run(run, manifest, judge=name).ended for name in names}
     orders = pl.col("expects_ab").cast(pl.Int64) + pl.col("expects_ba").cast(pl.Int64)
     wanted = (
         expected_of_run(run, manifest).group_by("judge").agg(orders.sum()).sort("judge").collect()
     )
-    judges = tuple(_judge(str(judge), int(n), calls) for judge, n in wanted.iter_rows())
-    recent = calls.filter(pl.col("time") > datetime.now(UTC) - RATE_OVER).height
+    judges = tuple(_judge(str(judge), int(n), found[judge]) for judge, n in wanted.iter_rows())
+    late = pl.col("time") > datetime.now(UTC) - RATE_OVER
+    recent = sum(calls.filter(late).height for calls in found.values())
     rate, pending = recent / RATE_OVER.total_seconds(), sum(judge.pending for judge in judges)
     return RunStatus(
         running=owner_of(run),
@@ -100,8 +102,7 @@ def _line(judge: JudgeStatus) -> str:
     )
 
 
-def _judge(name: str, expected: int, calls: pl.DataFrame) -> JudgeStatus:
-    mine = calls.filter(pl.col("judge").cast(pl.String) == name)
+def _judge(name: str, expected: int, mine: pl.DataFrame) -> JudgeStatus:
     failed = mine.filter(pl.col("failure").is_not_null())
     kinds = failed.group_by(pl.col("failure").cast(pl.String)).len().sort("failure")
     priced = mine.height > 0 and mine["cost_usd"].null_count() == 0

@@ -14,12 +14,13 @@ from judgebias.errors import UsageError
 from judgebias.journal import first_wins, read_journal, write_calls
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.records import join_pairs, read_records
-from judgebias.report.tables import write_tables, write_verdicts
+from judgebias.report.tables import write_csv, write_tables, write_verdicts
 from judgebias.rundir import Manifest, RunDir
 from judgebias.summary import (
     Row,
     compare,
     compare_repeats,
+    costs_table,
     failures_table,
     repeat_rows,
     rows_of,
@@ -31,8 +32,19 @@ from judgebias.verdicts import Order
 
 _NEEDED = (
     *("pair", "judge", "fingerprint", "task", "pair_id", "repeat", "order", "slot", "failure"),
-    *("attempts", "time", "worker", "request_id"),
+    *("attempts", "time", "worker", "request_id", "cost_usd"),
+    *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
 )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calls:
+    """The calls of one judge."""
+
+    ended: pl.DataFrame
+    """One row per call that ended."""
+    extra: pl.DataFrame | None = None
+    """Replies that are not their call's answer but were paid for; None for records."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +54,8 @@ class Evidence:
     judges: tuple[str, ...]
     """Sorted."""
     repeats: tuple[int, ...]
-    calls: Callable[[str], pl.DataFrame]
-    """Judge -> its calls that ended, one row each."""
+    calls: Callable[[str], Calls]
+    """Judge -> its calls."""
     pairs: pl.LazyFrame
     expected: Callable[[str], pl.LazyFrame | None]
     """Judge -> what a live run asks; None for records, which are all there is."""
@@ -80,11 +92,15 @@ def write(evidence: Evidence, out: Path, screen: Screen) -> pl.DataFrame:
     rows: list[Row] = []
     repeats: list[Row] = []
     failures: list[pl.DataFrame] = []
+    costs: list[pl.DataFrame] = []
     several: set[tuple[str, str]] = set()
 
     def settled() -> Iterator[pl.DataFrame]:
         for judge in evidence.judges:
-            calls = evidence.calls(judge).lazy()
+            found = evidence.calls(judge)
+            calls = found.ended.lazy()
+            if found.extra is not None:
+                costs.append(costs_table(calls, found.extra.lazy()))
             verdicts = settle_calls(calls, evidence.pairs, evidence.expected(judge)).collect()
             rows.extend(rows_of(verdicts.lazy()))
             repeats.extend(repeat_rows(verdicts.lazy(), evidence.repeats))
@@ -101,6 +117,8 @@ def write(evidence: Evidence, out: Path, screen: Screen) -> pl.DataFrame:
         failures=pl.concat(failures) if failures else pl.DataFrame(),
         several=several,
     )
+    if costs:
+        write_csv(out / "tables" / "costs.csv", pl.concat(costs))
     screen.say(f"tables are in {out}")
     return summary
 
@@ -120,7 +138,7 @@ def evidence_of_records(
     return Evidence(
         judges=tuple(sorted(str(judge) for (judge,) in by_judge)),
         repeats=tuple(sorted(records.calls["repeat"].unique())),
-        calls=lambda judge: by_judge[(judge,)],
+        calls=lambda judge: Calls(ended=by_judge[(judge,)]),
         pairs=records.pairs.lazy(),
         expected=lambda _: None,
     )
@@ -139,16 +157,13 @@ def evidence_of_run(run: RunDir) -> Evidence:
     )
 
 
-def calls_of_run(
-    run: RunDir, manifest: Manifest, *, judge: str | None = None, extra: Sequence[str] = ()
-) -> pl.DataFrame:
-    """Read the calls of the current input and judges, one row each, without the raw replies."""
-    replies = read_journal(run.journal, columns=(*_NEEDED, *extra), judge=judge).table
-    mine = [manifest.fingerprints[known.name] for known in manifest.config.judges]
+def calls_of_run(run: RunDir, manifest: Manifest, *, judge: str) -> Calls:
+    """Read a judge's calls of the current input, without the raw replies."""
+    replies = read_journal(run.journal, columns=_NEEDED, judge=judge).table
+    mine = pl.col("fingerprint").cast(pl.String) == manifest.fingerprints[judge]
     pairs = run.scan_index().select(pair="digest").collect()
-    current = replies.filter(pl.col("fingerprint").cast(pl.String).is_in(mine))
-    calls, _ = first_wins(current.join(pairs, on="pair", how="semi"))
-    return calls
+    ended, extra = first_wins(replies.filter(mine).join(pairs, on="pair", how="semi"))
+    return Calls(ended=ended, extra=extra)
 
 
 def expected_of_run(run: RunDir, manifest: Manifest) -> pl.LazyFrame:

@@ -9,16 +9,27 @@ from collections.abc import Callable
 
 from ray.exceptions import RayError
 
+from judgebias.journal import GroupCommit
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.owner import BEAT_S, Beat
 from judgebias.progress import Counters
 
 
 class Lease:
-    """Granted while the owner answered within the lease's length and our parent lives."""
+    """Granted while the owner answered within the lease's length and our parent lives.
 
-    def __init__(self, owner: OwnerHandle, worker: str, counters: Callable[[], Counters]):
+    Nothing is sent, either, while what was received cannot be written down.
+    """
+
+    def __init__(
+        self,
+        owner: OwnerHandle,
+        worker: str,
+        counters: Callable[[], Counters],
+        journal: GroupCommit,
+    ) -> None:
         self._owner = owner
+        self._journal = journal
         self._worker = worker
         self._counters = counters
         self._until = 0.0
@@ -30,7 +41,7 @@ class Lease:
     @property
     def granted(self) -> bool:
         """Whether a call may be sent now."""
-        return time.monotonic() < self._until
+        return time.monotonic() < self._until and self._journal.error is None
 
     async def changed(self) -> None:
         """Wait for the next beat's answer."""

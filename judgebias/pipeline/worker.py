@@ -24,7 +24,7 @@ import uvloop
 from judgebias.calls import Call
 from judgebias.config import JudgeConfig, WireJudge
 from judgebias.errors import JudgebiasError, JudgeHalted
-from judgebias.journal import GroupCommit, Segment, row_of
+from judgebias.journal import GroupCommit, JournalWriteError, Segment, row_of
 from judgebias.judges.asker import Asker
 from judgebias.judges.judge import Judge
 from judgebias.judges.opening import open_any
@@ -80,7 +80,7 @@ class Worker:
         folder = Path(self._plan.journal)
         segment = Segment.create(folder, epoch=self._plan.epoch, worker=self._name)
         self._journal = GroupCommit(segment)
-        self._lease = Lease(self._owner, self._name, self._counters)
+        self._lease = Lease(self._owner, self._name, self._counters, self._journal)
         self._beats = asyncio.create_task(self._lease.keep(self._heed))
 
     async def _turn(self) -> tuple[int, int]:
@@ -92,9 +92,20 @@ class Worker:
         except JudgebiasError as error:
             # The input changed or the disk is full: a matter for the whole run, not for Ray.
             await self._owner.fail(str(error))
+            await self._keep_trying()
             return 0, assignment.block.n_calls
         await self._owner.close_block(self._name, assignment)
         return tally
+
+    async def _keep_trying(self) -> None:
+        """Try to write down what was received, as long as a stop may take: room may be made."""
+        until = self._loop.time() + self._plan.config.engine.grace_s
+        while self._journal.error is not None and self._loop.time() < until:
+            await asyncio.sleep(1)
+            try:
+                await self._journal.flush()
+            except JournalWriteError:
+                continue
 
     async def _ask_block(self, assignment: Assignment) -> tuple[int, int]:
         judge = assignment.block.judge

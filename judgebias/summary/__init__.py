@@ -1,5 +1,6 @@
 """From calls to tables: settle the orders, count the cells, compute the rates last."""
 
+from judgebias.summary.costs import COST_COLUMNS, costs_table
 from judgebias.summary.failures import failures_table
 from judgebias.summary.figures import Row
 from judgebias.summary.models import several_models
@@ -9,11 +10,13 @@ from judgebias.summary.rows import SUMMARY_COLUMNS, compare, rows_of, summarize,
 from judgebias.summary.settle import VERDICT_COLUMNS, settle_calls
 
 __all__ = [
+    "COST_COLUMNS",
     "SUMMARY_COLUMNS",
     "VERDICT_COLUMNS",
     "Row",
     "compare",
     "compare_repeats",
+    "costs_table",
     "count",
     "failures_table",
     "repeat_rows",

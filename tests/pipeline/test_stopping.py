@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 
 import pytest
 
@@ -12,6 +13,7 @@ from judgebias.rundir import RunDir
 from tests.pipeline.run_files import (
     finish,
     kill,
+    rows_of,
     run_file,
     same_tables,
     start,
@@ -58,6 +60,36 @@ def test_kill_and_interrupt_and_the_same_command_end_in_the_same_bytes(runs, tmp
     # No verdict was asked for twice, but for what was in flight at the kill: ten of each judge.
     _, extra = first_wins(read_journal(out / "journal").table)
     assert extra.filter(extra["slot"].is_not_null()).height <= 20
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 1.1 MB of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1100k", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("NOT CHECKED: this user may not mount a small file system")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_stops_the_sending_and_loses_nothing_that_is_on_it(tmp_path, small_disk):
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 20_000)
+    judge = {"provider": "simulated", "name": "quick", "tie_width": 0.3}
+    settings = {"pairs": pairs, "judges": [judge], "engine_grace_s": 3}
+    run = run_file(tmp_path / "run.toml", out=str(small_disk / "out"), **settings)
+    code, said = finish(start(run))
+    assert code == 4, said
+    assert "No space left on device" in said
+    held = rows_of(small_disk / "out" / "journal")
+    assert 0 < held < 40_000
+
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    code, said = finish(start(run))
+    assert code == 0, said
+    assert f"{40_000 - held:,} calls to ask" in said
+    assert rows_of(small_disk / "out" / "journal") == 40_000
 
 
 def test_a_second_run_on_the_same_directory_is_refused(runs, tmp_path):
