@@ -107,6 +107,25 @@ def test_without_a_yes_nothing_is_asked(tmp_path, server):
     assert server.bill()["requests"] == 0
 
 
+def test_reparse_reads_a_kept_reply_by_other_rules_and_buys_nothing(tmp_path, server, monkeypatch):
+    # The first two tries of one prompt say "Both", which is no slot.
+    server.script(Rule(action=Action(variant="outside_enum"), times=2, skip=30, wire="openai"))
+    code, said = finish(start(wire_run(tmp_path, server, 40), "--yes", **KEYS))
+    out, before = tmp_path / "out", server.bill()["requests"]
+    assert code in (0, 3), said
+    assert run_app(["reparse", str(out)]) == 0
+    calls = pl.read_parquet(out / "calls.parquet")
+    failed = calls.filter(pl.col("slot").is_null()).height
+
+    generous = lambda text, form, n: Slot.TIE  # noqa: ARG005, E731 - the rules of another version
+    monkeypatch.setattr("judgebias.cli.reparse.read_slot", generous)
+    assert run_app(["reparse", str(out)]) == 0
+    calls = pl.read_parquet(out / "calls.parquet")
+    assert calls.filter(pl.col("slot").is_null()).height == 0
+    assert calls.filter(pl.col("attempts") == 0).height in (0, failed)
+    assert server.bill()["requests"] == before
+
+
 def test_after_a_kill_the_bill_is_within_the_calls_in_flight(tmp_path, server):
     run = wire_run(tmp_path, server, 400)
     process = start(run, "--yes", **KEYS)

@@ -1,0 +1,164 @@
+"""`judgebias run`, with the asking done in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgebias.cli import run_app
+from judgebias.cli.run import Overrides, overridden
+from judgebias.config.runfile import check_run
+from judgebias.errors import ConfigError
+from tests.cli.asking import Asking
+from tests.pipeline.run_files import run_file, same_tables, write_pairs
+
+CALM = {"name": "calm", "provider": "simulated", "tie_width": 0.3}
+FLAKY = {**CALM, "name": "flaky", "failure_rate": 0.3}
+Read = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 40)
+    return run_file(tmp_path / "run.toml", pairs=pairs, judges=[CALM], out="out")
+
+
+def test_a_run_asks_everything_writes_the_tables_and_prints_one(
+    run: Path, asking: Asking, capsys: Read
+) -> None:
+    assert run_app(["run", str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert err.splitlines() == [
+        "80 calls to ask of 1 judges",
+        f"tables are in {run.parent / 'out'}",
+    ]
+    assert "calm" in out
+    assert len(asking.asked) == 80
+    names = {path.name for path in (run.parent / "out").iterdir()}
+    assert names >= {"calls.parquet", "verdicts.parquet", "rejects.jsonl", "run.json", "tables"}
+    assert names >= {f"summary.{kind}" for kind in ("csv", "json", "parquet", "md")}
+
+
+def test_the_same_command_again_asks_nothing_and_changes_no_byte(
+    run: Path, asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    assert run_app(["run", str(run)]) == 0
+    (tmp_path / "out").rename(tmp_path / "kept")
+    assert run_app(["run", str(run)]) == 0
+    same_tables(tmp_path / "kept", tmp_path / "out")
+    asking.asked.clear()
+    capsys.readouterr()
+    assert run_app(["run", str(run)]) == 0
+    assert "all 80 calls of 1 judges are on disk: nothing to ask" in capsys.readouterr().err
+    assert asking.asked == []
+    same_tables(tmp_path / "kept", tmp_path / "out")
+
+
+def test_a_run_that_was_stopped_says_so_and_the_same_command_ends_it(
+    run: Path, asking: Asking, capsys: Read
+) -> None:
+    asking.most = 30
+    asking.end.interrupted = True
+    assert run_app(["run", str(run)]) == 4
+    said = capsys.readouterr().err
+    assert "interrupted: what was in flight has landed" in said
+    assert "50 calls are pending; the same command goes on from here" in said
+    asking.most, asking.end.interrupted = None, False
+    assert run_app(["run", str(run)]) == 0
+    assert "50 calls to ask of 1 judges, 30 are on disk" in capsys.readouterr().err
+    assert len(asking.asked) == 80
+
+
+def test_a_fault_or_a_halted_judge_is_said_and_ends_with_4(
+    run: Path, asking: Asking, capsys: Read
+) -> None:
+    asking.most, asking.end.halted = 0, {"calm": "the key was refused"}
+    assert run_app(["run", str(run)]) == 4
+    assert "calm was stopped: the key was refused" in capsys.readouterr().err
+    asking.most, asking.end.fault = None, "the disk is full"
+    assert run_app(["run", str(run)]) == 4
+    assert "the run was stopped: the disk is full" in capsys.readouterr().err
+
+
+def test_calls_without_a_verdict_end_with_3(asking: Asking, capsys: Read, tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 40)
+    file = run_file(tmp_path / "run.toml", pairs=pairs, judges=[CALM, FLAKY], out="out")
+    assert run_app(["run", str(file)]) == 3
+    assert asking.asked.count("flaky") == 80
+    rows = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    failed = {row["judge"]: row["n_failed"] for row in rows if row["task"] == "ALL"}
+    assert failed["calm"] == 0
+    assert failed["flaky"] > 0
+    said = capsys.readouterr().err
+    assert f"{failed['flaky']} calls ended without a verdict: see" in said
+    assert str(tmp_path / "out" / "tables" / "failures.csv") in said
+
+
+def test_rejected_rows_alone_end_with_0(run: Path, asking: Asking, capsys: Read) -> None:
+    with (run.parent / "pairs.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"pair_id": "x", "question": "?", "answer_a": 7, "answer_b": "b"}\n')
+    assert run_app(["run", str(run)]) == 0
+    assert "1 input rows cannot be judged: see" in capsys.readouterr().err
+    assert len(asking.asked) == 80
+
+
+def test_zero_rows_are_told_and_ask_nothing(run: Path, asking: Asking, capsys: Read) -> None:
+    write_pairs(run.parent / "pairs.jsonl", 0)
+    assert run_app(["run", str(run)]) == 0
+    assert "no pairs to judge" in capsys.readouterr().err
+    assert asking.asked == []
+
+
+def test_json_is_the_summary_and_nothing_else(run: Path, asking: Asking, capsys: Read) -> None:
+    assert run_app(["run", str(run), "--json"]) == 0
+    assert asking.asked
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((run.parent / "out" / "summary.json").read_text(encoding="utf-8"))
+
+
+def test_only_one_judge(asking: Asking, tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 10)
+    two = [CALM, {**CALM, "name": "other"}]
+    file = run_file(tmp_path / "run.toml", pairs=pairs, judges=two, out="out")
+    assert run_app(["run", str(file), "--judge", "other"]) == 0
+    assert set(asking.asked) == {"other"}
+
+
+def test_what_is_typed_is_relative_to_where_it_is_typed(
+    run: Path, asking: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    write_pairs(here / "few.jsonl", 3)
+    monkeypatch.chdir(here)
+    assert run_app(["run", "../run.toml", "--pairs", "few.jsonl", "--out", "mine"]) == 0
+    assert len(asking.asked) == 6
+    assert (here / "mine" / "summary.csv").exists()
+    assert not (run.parent / "out").exists()
+
+
+def config(**run: Any) -> Any:
+    return check_run({"pairs": "p", "out": "o", "judges": [CALM], **run}, where="here")
+
+
+def test_nothing_typed_changes_nothing() -> None:
+    given = config(engine={"workers": 2}, columns={"question": "prompt"})
+    assert overridden(given, Overrides()) == given
+
+
+def test_an_address_keeps_the_rest_of_the_engine() -> None:
+    changed = overridden(config(engine={"workers": 2}), Overrides(address="host:1"))
+    assert (changed.engine.address, changed.engine.workers) == ("host:1", 2)
+
+
+def test_addresses_of_pairs_stay_as_they_are(tmp_path: Path) -> None:
+    changed = overridden(config(), Overrides(pairs="s3://b/p", out=str(tmp_path)))
+    assert (changed.pairs, changed.out) == ("s3://b/p", str(tmp_path))
+
+
+def test_an_unknown_judge_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no judge is named 'x'"):
+        overridden(config(), Overrides(judges=("calm", "x")))
