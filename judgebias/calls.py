@@ -61,6 +61,8 @@ class Call:
     """The call's name, sixteen bytes."""
     digest: bytes = b""
     """The pair's digest, sixteen bytes; the same in both orders."""
+    tried: int = 0
+    """Tries that failed in earlier starts of the command."""
 
     @property
     def first(self) -> str:

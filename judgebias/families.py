@@ -93,7 +93,10 @@ class Families:
             Families that judges of the run say they are of: each also stands for the models whose
             name begins with it, where no other glob fits.
         """
-        own = {f"{family}*": family for family in sorted(set(named), key=_longest_first)}
+        own = {
+            f"{family}*": family
+            for family in sorted(set(named), key=lambda name: (-len(name), name))
+        }
         parts = ((extra or {}), _GLOBS, own)
         return cls(
             globs=tuple((glob.lower(), family) for part in parts for glob, family in part.items())
@@ -146,7 +149,3 @@ def _names(model: str) -> Iterator[str]:
     parts = [part for part in model.split("/") if part]
     if len(parts) > 1:
         yield from reversed(parts)
-
-
-def _longest_first(name: str) -> tuple[int, str]:
-    return -len(name), name

@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from judgebias.cli.exits import Exit
+from judgebias.cli.plan import print_plan
+from judgebias.cli.reparse import reparse as reread_replies
 from judgebias.cli.screen import Screen
 from judgebias.cli.status import print_status
 from judgebias.cli.summarize import summarize_sources
@@ -27,6 +29,10 @@ app = typer.Typer(
 Out = Annotated[str, typer.Option("--out", help="Folder for the results.")]
 Address = Annotated[
     str, typer.Option("--address", help="Ray cluster: HOST:PORT or auto. Default: a local Ray.")
+]
+RunFile = Annotated[Path, typer.Argument(metavar="RUN.toml", help="The run file.")]
+Limit = Annotated[
+    int, typer.Option("--limit", min=0, help="Only a seeded sample of this many pairs.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
@@ -83,14 +89,24 @@ def demo(out: Out = "judgebias-demo", *, json: Json = False) -> int:
 
 
 @app.command()
+def plan(
+    run_file: RunFile,
+    *,
+    limit: Limit = 0,
+    json: Json = False,
+) -> int:
+    """Read and check the input, count calls, tokens and price; asks nobody, writes nothing."""
+    print_plan(run_file, limit=limit, as_json=json)
+    return Exit.COMPLETE
+
+
+@app.command()
 def run(
-    run_file: Annotated[Path, typer.Argument(metavar="RUN.toml", help="The run file.")],
+    run_file: RunFile,
     *,
     pairs: Annotated[str, typer.Option("--pairs", help="Pairs instead of the run file's.")] = "",
     out: Out = "",
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, help="Only a seeded sample of this many pairs.")
-    ] = 0,
+    limit: Limit = 0,
     judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge.")] = None,
     address: Address = "",
     json: Json = False,
@@ -120,6 +136,17 @@ def summarize(
     """Write all tables and the report from what is recorded; asks nobody, needs no Ray."""
     summary = summarize_sources(sources, out, pairs=pairs, cluster=cluster, screen=Screen())
     print_summary(summary, as_json=json)
+    return Exit.COMPLETE
+
+
+@app.command()
+def reparse(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    *,
+    json: Json = False,
+) -> int:
+    """Read the kept raw replies again by today's rules, and write the tables; buys nothing."""
+    print_summary(reread_replies(folder, Screen()), as_json=json)
     return Exit.COMPLETE
 
 

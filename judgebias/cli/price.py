@@ -12,7 +12,7 @@ from judgebias.cli.screen import Screen
 from judgebias.config import WireJudge
 from judgebias.errors import UsageError
 from judgebias.judges.opening import template_of
-from judgebias.pipeline.prepare import Ready
+from judgebias.pipeline.ready import Ready
 
 BYTES_PER_TOKEN = 4
 """Of English text; other scripts need up to twice the tokens per byte."""

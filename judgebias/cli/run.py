@@ -15,7 +15,8 @@ from judgebias.cli.table import print_summary
 from judgebias.config import RunConfig, load_run_file
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError, UsageError
-from judgebias.pipeline.prepare import Ready, prepared
+from judgebias.pipeline.prepare import prepared
+from judgebias.pipeline.ready import Ready
 from judgebias.progress import RunEnd
 from judgebias.rundir import RunDir
 from judgebias.summary import table
@@ -97,9 +98,13 @@ def _plan_line(ready: Ready) -> str:
     expected, missing = sum(ready.expected.values()), sum(ready.missing.values())
     judges = len(ready.missing)
     if not missing:
-        return f"all {expected:,} calls of {judges} judges are on disk: nothing to ask"
+        return f"all {expected:,} calls of {_judges(judges)} are on disk: nothing to ask"
     done = f", {expected - missing:,} are on disk" if missing < expected else ""
-    return f"{missing:,} calls to ask of {judges} judges{done}"
+    return f"{missing:,} calls to ask of {_judges(judges)}{done}"
+
+
+def _judges(number: int) -> str:
+    return "1 judge" if number == 1 else f"{number} judges"
 
 
 def _ended(ready: Ready, end: RunEnd, summary: pl.DataFrame, screen: Screen) -> Exit:

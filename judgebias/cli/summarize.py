@@ -82,8 +82,8 @@ def summarize_sources(
 
 def summarize_run(run: RunDir, screen: Screen) -> pl.DataFrame:
     """Write all tables of a run directory, and its calls."""
-    digests = run.scan_index().select("digest").collect()["digest"]
-    write_calls(run.journal, run.path / "calls.parquet", pairs=digests)
+    pairs = asked_pairs(run, run.manifest())["pair"]
+    write_calls(run.journal, run.path / "calls.parquet", pairs=pairs)
     return write(evidence_of_run(run), run.path, screen)
 
 
@@ -161,29 +161,40 @@ def calls_of_run(run: RunDir, manifest: Manifest, *, judge: str) -> Calls:
     """Read a judge's calls of the current input, without the raw replies."""
     replies = read_journal(run.journal, columns=_NEEDED, judge=judge).table
     mine = pl.col("fingerprint").cast(pl.String) == manifest.fingerprints[judge]
-    pairs = run.scan_index().select(pair="digest").collect()
-    ended, extra = first_wins(replies.filter(mine).join(pairs, on="pair", how="semi"))
+    asked = asked_pairs(run, manifest)
+    current = replies.filter(mine).join(asked, on="pair", how="inner")
+    wanted = pl.when(pl.col("order") == "ab").then("expects_ab").otherwise("expects_ba")
+    in_design = wanted & (pl.col("repeat") <= manifest.config.repeats)
+    ended, extra = first_wins(current.filter(in_design).drop("expects_ab", "expects_ba"))
     return Calls(ended=ended, extra=extra)
 
 
-def expected_of_run(run: RunDir, manifest: Manifest) -> pl.LazyFrame:
-    """List what the design asks: one row per judge, pair and repeat."""
+def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:
+    """Name the pairs of the design by their digests (column pair), with the orders asked."""
+    digests = run.scan_index().select(pair="digest").collect()
+    asked = design_of(manifest).asked(words_of(b"".join(digests["pair"])))
+    return digests.with_columns(
+        expects_ab=pl.Series(asked[Order.AB]), expects_ba=pl.Series(asked[Order.BA])
+    ).filter(pl.col("expects_ab") | pl.col("expects_ba"))
+
+
+def design_of(manifest: Manifest) -> Design:
+    """Give the design of the run's last start."""
     config = manifest.config
-    design = Design(
+    return Design(
         orders=config.orders,
         seed=config.seed,
         repeats=config.repeats,
         pairs_below=manifest.pairs_below,
         swap_below=manifest.swap_below,
     )
-    index = run.scan_index().select("task", "pair_id", "digest").collect()
-    asked = design.asked(words_of(b"".join(index["digest"])))
-    chosen = index.select(
-        "task",
-        "pair_id",
-        expects_ab=pl.Series(asked[Order.AB]),
-        expects_ba=pl.Series(asked[Order.BA]),
-    ).filter(pl.col("expects_ab") | pl.col("expects_ba"))
+
+
+def expected_of_run(run: RunDir, manifest: Manifest) -> pl.LazyFrame:
+    """List what the design asks: one row per judge, pair and repeat."""
+    config = manifest.config
+    index = run.scan_index().select("task", "pair_id", pair="digest").collect()
+    chosen = index.join(asked_pairs(run, manifest), on="pair").drop("pair")
     judges = pl.LazyFrame({"judge": [judge.name for judge in config.judges]})
     repeats = pl.LazyFrame({"repeat": range(1, config.repeats + 1)}, {"repeat": pl.Int32})
     return chosen.lazy().join(judges, how="cross").join(repeats, how="cross")

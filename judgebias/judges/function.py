@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from judgebias.calls import Call
 from judgebias.config import FunctionJudge
@@ -27,26 +28,44 @@ class FunctionCaller:
     def __init__(self, config: FunctionJudge) -> None:
         self._function = load_function(config.call)
         self._with_question = takes_question(self._function, config.call)
+        # One thread unless the run file allows more: a user's function need not bear company. On
+        # the event loop itself a slow one would keep the worker's lease from being renewed.
+        threads = max(1, config.max_in_flight)
+        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="function")
 
     async def ask(self, call: Call) -> Reply:
         """Call the function; what it raises or answers wrongly is a failed call, never a tie."""
         shown: tuple[str, ...] = (call.first, call.second)
         if self._with_question:
             shown = (call.pair.question, *shown)
-        try:
-            answer = self._function(*shown)
-            if inspect.isawaitable(answer):
-                answer = await answer
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            return Reply(
-                failure=FailureKind.FUNCTION_ERROR, message=f"{type(error).__name__}: {error}"
-            )
-        return read_answer(answer)
+        if inspect.iscoroutinefunction(self._function):
+            return await _awaited(self._function, shown)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, _called, self._function, shown)
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """End the threads."""
+        self._pool.shutdown(wait=False)
+
+
+def _called(function: Callable[..., object], shown: tuple[str, ...]) -> Reply:
+    # Caught within the thread: a future cannot carry every exception (StopIteration hangs it).
+    try:
+        return read_answer(function(*shown))
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+        return _raised(error)
+
+
+async def _awaited(function: Callable[..., Awaitable[object]], shown: tuple[str, ...]) -> Reply:
+    try:
+        return read_answer(await function(*shown))
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+        return _raised(error)
+
+
+def _raised(error: Exception) -> Reply:
+    message = f"{type(error).__name__}: {error}"
+    return Reply(failure=FailureKind.FUNCTION_ERROR, message=message)
 
 
 def read_answer(answer: object) -> Reply:

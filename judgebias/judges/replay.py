@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
@@ -13,6 +13,7 @@ from judgebias.calls import Call
 from judgebias.config import ReplayJudge
 from judgebias.errors import ConfigError
 from judgebias.records import read_records
+from judgebias.records.sources import find_files
 from judgebias.replies import FailureKind, Reply
 from judgebias.verdicts import Slot
 
@@ -63,6 +64,12 @@ def load_recording(config: ReplayJudge, base: str) -> Recording:
     frame = by_judge[(name,)]
     keys = zip(frame["task"], frame["pair_id"], frame["repeat"], frame["order"], strict=True)
     return dict(zip(keys, frame["slot"], strict=True))
+
+
+def recorded_bytes(config: ReplayJudge, base: str) -> Iterator[bytes]:
+    """Give the content of the records, file by file: other records make another judge."""
+    for path in find_files([Path(base) / config.path]):
+        yield path.read_bytes()
 
 
 @lru_cache(maxsize=4)

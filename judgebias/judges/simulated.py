@@ -35,7 +35,6 @@ class Simulated:
     def __init__(self, config: SimulatedJudge) -> None:
         self._config = config
         self._salt = f"{config.seed}\0{config.name}\0".encode()
-        self._tries: dict[bytes, int] = {}
 
     async def ask(self, call: Call) -> Reply:
         """Draw the verdict of one call, after the configured latency."""
@@ -87,10 +86,8 @@ class Simulated:
         return math.log(u / (1 - u)), int.from_bytes(digest[8:], "little")
 
     def _fails(self, call: Call, luck: int) -> bool:
-        """Whether this try of the call fails: the draw is keyed by the try as well."""
-        attempt = self._tries.get(call.key, 0) + 1
-        self._tries[call.key] = attempt
-        text = luck.to_bytes(8, "little") + attempt.to_bytes(4, "little")
+        """Tell whether this try of the call fails: the draw is keyed by the try as well."""
+        text = luck.to_bytes(8, "little") + (call.tried + 1).to_bytes(4, "little")
         draw = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
         return draw < self._config.failure_rate * 2**64
 

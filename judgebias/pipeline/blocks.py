@@ -8,7 +8,7 @@ what a slow judge can hold. So a slow judge holds only its own blocks, and the o
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 OPEN = 3
@@ -45,11 +45,15 @@ class BlockQueue:
         self._open: dict[str, list[Assignment]] = defaultdict(list)
         self._dropped: set[str] = set()
 
-    def take(self, worker: str) -> Assignment | None:
+    def take(self, worker: str, *, without: Collection[str] = ()) -> Assignment | None:
         """Give the worker a block of the judge that has the fewest open, or None for now."""
         mine = [held.block.judge for held in self._open[worker]]
         everyone = [held.block.judge for open_ in self._open.values() for held in open_]
-        ready = [j for j, waiting in self._waiting.items() if waiting and mine.count(j) < OPEN]
+        ready = [
+            j
+            for j, waiting in self._waiting.items()
+            if waiting and j not in without and mine.count(j) < OPEN
+        ]
         if not ready:
             return None
         assignment = self._waiting[min(ready, key=everyone.count)].popleft()

@@ -20,7 +20,12 @@ class OwnerHandle:
         self._actor = actor
 
     @classmethod
-    def start(cls, blocks: Iterable[TaskBlock], forms: Mapping[str, FormData]) -> OwnerHandle:
+    def start(
+        cls,
+        blocks: Iterable[TaskBlock],
+        forms: Mapping[str, FormData],
+        windows: Mapping[str, int],
+    ) -> OwnerHandle:
         """Start the owner beside the driver; it takes no CPU of the cluster."""
         here = ray.get_runtime_context().get_node_id()
         actor_class: Any = ray.remote(RunOwner)
@@ -28,7 +33,7 @@ class OwnerHandle:
             num_cpus=0,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=here, soft=False),
         )
-        return cls(options.remote(tuple(blocks), dict(forms)))
+        return cls(options.remote(tuple(blocks), dict(forms), dict(windows)))
 
     async def register(self, worker: str, actor: str) -> None:
         """See `RunOwner.register`."""

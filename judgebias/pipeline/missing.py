@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ from judgebias.verdicts import Order
 Done = npt.NDArray[np.uint64]
 
 
-def missing_calls(plan: RunPlan, assignment: Assignment, done: Done) -> list[Call]:
+def missing_calls(
+    plan: RunPlan, assignment: Assignment, done: Done, tried: Mapping[bytes, int]
+) -> list[Call]:
     """Make the block's calls that have no verdict yet, both orders of a pair together."""
     pairs = read_block(plan.blocks[assignment.block.number], plan.spec)
     digests = [pair.digest() for pair in pairs]
@@ -36,7 +39,7 @@ def missing_calls(plan: RunPlan, assignment: Assignment, done: Done) -> list[Cal
             keys = call_keys(joined, call_mask(fingerprint, order, repeat))
             todo = asked[order] & ~_done(keys, sources)
             wanted.append((repeat, order, todo.tolist(), keys))
-    return _calls(pairs, digests, wanted)
+    return _calls(pairs, digests, wanted, tried)
 
 
 def _done(keys: bytes, sources: list[Done]) -> Mask:
@@ -47,10 +50,20 @@ def _done(keys: bytes, sources: list[Done]) -> Mask:
 
 
 def _calls(
-    pairs: list[Pair], digests: list[bytes], wanted: list[tuple[int, Order, list[bool], bytes]]
+    pairs: list[Pair],
+    digests: list[bytes],
+    wanted: list[tuple[int, Order, list[bool], bytes]],
+    tried: Mapping[bytes, int],
 ) -> list[Call]:
     return [
-        Call(pair=pair, order=order, repeat=repeat, key=keys[16 * i : 16 * i + 16], digest=digest)
+        Call(
+            pair=pair,
+            order=order,
+            repeat=repeat,
+            key=(key := keys[16 * i : 16 * i + 16]),
+            digest=digest,
+            tried=tried.get(key, 0),
+        )
         for i, (pair, digest) in enumerate(zip(pairs, digests, strict=True))
         for repeat, order, todo, keys in wanted
         if todo[i]

@@ -32,6 +32,8 @@ class Beat:
     """Whether to send nothing more and let what is in flight land."""
     halted: frozenset[str]
     """Judges that are not to be asked any more."""
+    buried: bool
+    """Whether this process counts as dead: its blocks may be with another one by now."""
     rank: int
     workers: int
     """This worker is number `rank` (from 0) of `workers`; windows are shared by it."""
@@ -54,6 +56,7 @@ class RunOwner:
         self,
         blocks: Iterable[TaskBlock],
         forms: Mapping[str, FormData] | None = None,
+        windows: Mapping[str, int] | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -68,6 +71,7 @@ class RunOwner:
         self._fault = ""
         self._forms: dict[str, FormData] = dict(forms or {})
         self._settling: dict[str, str] = {}
+        self._windows = dict(windows or {})
 
     async def register(self, worker: str, actor: str) -> None:
         """Meet a new worker process; an earlier process of the same actor is dead."""
@@ -79,8 +83,11 @@ class RunOwner:
 
     async def take(self, worker: str) -> Assignment | None:
         """Wait for a block; None when there is nothing more to do."""
-        while not self._stopping and not self._queue.finished:
-            if assignment := self._queue.take(worker):
+        while not self._stopping and not self._queue.finished and worker in self._workers:
+            rank = list(self._workers).index(worker)
+            # A worker whose share of a judge's window is nothing could never ask its blocks.
+            useless = {judge for judge, size in self._windows.items() if size <= rank}
+            if assignment := self._queue.take(worker, without=useless):
                 return assignment
             await self._sleep(BEAT_S / 10)
         return None
@@ -100,11 +107,12 @@ class RunOwner:
             if not state.replaced:
                 lease = max(0.0, min(LEASE_S, self._driver_seen + LEASE_S - now))
                 state.lease_until = now + lease
-        names = sorted(self._workers)
+        names = list(self._workers)
         return Beat(
             lease_s=lease,
             stopping=self._stopping,
             halted=frozenset(self._halted),
+            buried=state is None,
             rank=names.index(worker) if state else 0,
             workers=max(1, len(names)),
         )
@@ -145,7 +153,12 @@ class RunOwner:
 
     async def driver_beat(self) -> Progress:
         """Hear from the driver, and tell it where the run stands."""
-        self._driver_seen = now = self._clock()
+        now = self._clock()
+        if now - self._driver_seen > LEASE_S:
+            # The owner itself was held up, and the workers' beats are still in its queue.
+            for state in self._workers.values():
+                state.seen = now
+        self._driver_seen = now
         for name, state in list(self._workers.items()):
             if now - state.seen > LOST_S:
                 self._bury(name)

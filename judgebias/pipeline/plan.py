@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from judgebias.config import RunConfig
+from judgebias.config import JudgeConfig, RunConfig
 from judgebias.design import Design
 from judgebias.pairs import Block, PairsSpec
 from judgebias.progress import FormData
+
+DEFAULT_IN_FLIGHT = 256
+"""Calls under way of a judge whose run file names no window, over all workers."""
+
+
+def window_of(judge: JudgeConfig) -> int:
+    """Give the calls that may be under way at once, in the whole cluster."""
+    return judge.max_in_flight or DEFAULT_IN_FLIGHT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,10 +13,12 @@ import ray
 import ray.data
 from ray.data import ActorPoolStrategy
 
+from judgebias.config import JudgeConfig
 from judgebias.pipeline.blocks import OPEN
 from judgebias.pipeline.cluster import connected
 from judgebias.pipeline.handle import OwnerHandle
-from judgebias.pipeline.prepare import Ready
+from judgebias.pipeline.plan import window_of
+from judgebias.pipeline.ready import Ready
 from judgebias.pipeline.worker import Worker
 from judgebias.progress import Progress, RunEnd
 
@@ -30,7 +32,8 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
     engine = ready.plan.config.engine
     end = RunEnd()
     with connected(engine.address, workers=engine.workers) as cpus:
-        owner = OwnerHandle.start(ready.blocks, ready.plan.forms)
+        windows = {name: window_of(judge) for name, judge in _judges(ready).items()}
+        owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows)
         workers = min(engine.workers or cpus, len(ready.blocks))
         turns = _Turns(ready, owner, workers)
         with _interrupts(owner.stop) as interrupted:
@@ -44,6 +47,10 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
         raise turns.error
     end.asked, end.pending = turns.asked, sum(ready.missing.values()) - turns.asked
     return end
+
+
+def _judges(ready: Ready) -> dict[str, JudgeConfig]:
+    return {judge.name: judge for judge in ready.plan.config.judges}
 
 
 class _Turns(threading.Thread):
@@ -64,11 +71,12 @@ class _Turns(threading.Thread):
 
 
 def _dataset(ready: Ready, owner: OwnerHandle, workers: int) -> ray.data.Dataset:
-    """One turn per block that has something to ask; whoever gets a turn takes the next block."""
+    """Make a turn per block that has something to ask; who gets a turn takes the next block."""
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     open_blocks = max(OPEN, 2 * len(ready.missing))
-    turns = [{"turn": number} for number in range(len(ready.blocks))]
+    # More turns than blocks: a turn that waits in a worker which can do nothing is one too few.
+    turns = [{"turn": number} for number in range(len(ready.blocks) + workers * open_blocks)]
     pool = ActorPoolStrategy(
         min_size=workers,
         max_size=workers,
@@ -79,7 +87,7 @@ def _dataset(ready: Ready, owner: OwnerHandle, workers: int) -> ray.data.Dataset
     dataset = ray.data.from_items(turns, override_num_blocks=len(turns))
     return dataset.map_batches(
         Worker,
-        fn_constructor_args=(ready.plan, owner, [ray.put(ready.done)]),
+        fn_constructor_args=(ready.plan, owner, [ray.put(ready.done), ray.put(dict(ready.tried))]),
         batch_size=None,
         num_cpus=WORKER_CPUS,
         compute=pool,

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,12 +34,9 @@ from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.missing import missing_calls
 from judgebias.pipeline.owner import Beat
 from judgebias.pipeline.permit import Lease
-from judgebias.pipeline.plan import RunPlan
+from judgebias.pipeline.plan import RunPlan, window_of
 from judgebias.pipeline.window import Window
 from judgebias.replies import Reply
-
-DEFAULT_IN_FLIGHT = 256
-"""Calls under way of a judge whose run file names no window, over all workers."""
 
 T = TypeVar("T")
 Columns = dict[str, npt.NDArray[Any]]
@@ -47,15 +45,18 @@ Columns = dict[str, npt.NDArray[Any]]
 class Worker:
     """Asks blocks of calls; made once per Ray actor."""
 
-    def __init__(self, plan: RunPlan, owner: OwnerHandle, done: list[Any]) -> None:
+    def __init__(self, plan: RunPlan, owner: OwnerHandle, shared: list[Any]) -> None:
         context = ray.get_runtime_context()
         self._plan = plan
         self._owner = owner
-        self._done: npt.NDArray[np.uint64] = ray.get(done[0])
-        self._name = f"{context.get_node_id()[:8]}-{os.getpid()}"
+        self._done: npt.NDArray[np.uint64] = ray.get(shared[0])
+        self._tried: dict[bytes, int] = ray.get(shared[1])
+        # Process ids come round again; segments are named by worker.
+        self._name = f"{context.get_node_id()[:8]}-{os.getpid()}-{token_hex(2)}"
         self._counts: dict[str, defaultdict[str, float]] = {}
         self._windows: dict[str, Window] = {}
-        self._opening = asyncio.Lock()
+        # One per judge: a judge whose first call takes long keeps no other from opening.
+        self._opening: dict[str, asyncio.Lock] = {}
         self._rank, self._workers = 0, 1
         self._grace: asyncio.TimerHandle | None = None
         self._told: set[str] = set()
@@ -110,7 +111,9 @@ class Worker:
     async def _ask_block(self, assignment: Assignment) -> tuple[int, int]:
         judge = assignment.block.judge
         window = await self._window(judge)
-        calls = await asyncio.to_thread(missing_calls, self._plan, assignment, self._done)
+        calls = await asyncio.to_thread(
+            missing_calls, self._plan, assignment, self._done, self._tried
+        )
         pending = await window.ask(calls, self._recorder(judge))
         await self._journal.durable()
         await self._tell_form(judge, ended=True)
@@ -133,14 +136,14 @@ class Worker:
         return record
 
     async def _window(self, judge: str) -> Window:
-        async with self._opening:
+        async with self._opening.setdefault(judge, asyncio.Lock()):
             if judge not in self._windows:
                 config = next(j for j in self._plan.config.judges if j.name == judge)
                 self._counts[judge] = defaultdict(float)
                 self._windows[judge] = Window(
                     judge=await self._open(config),
                     permit=self._lease,
-                    size=self._share(config.max_in_flight),
+                    size=self._share(window_of(config)),
                     on_halt=lambda reason: self._halt(judge, reason),
                 )
         return self._windows[judge]
@@ -149,12 +152,11 @@ class Worker:
         form = None
         if isinstance(config, WireJudge):
             form = await self._owner.form(self._name, config.name)
-        window = config.max_in_flight or DEFAULT_IN_FLIGHT
+        window = window_of(config)
         return await asyncio.to_thread(open_any, config, self._plan.base, window=window, form=form)
 
     def _share(self, whole: int) -> int:
         """Divide a cluster-wide window among the workers; the first ones get the remainder."""
-        whole = whole or DEFAULT_IN_FLIGHT
         return whole // self._workers + (self._rank < whole % self._workers)
 
     async def _tell_form(self, judge: str, *, ended: bool = False) -> None:
@@ -176,12 +178,15 @@ class Worker:
 
     def _heed(self, beat: Beat) -> None:
         """Follow what the owner says: shares, halted judges, and the end."""
+        if beat.buried:
+            # Its blocks are with another process, and Ray starts a new one in its place.
+            os._exit(1)
         self._rank, self._workers = beat.rank, beat.workers
         for judge in self._plan.config.judges:
             if (window := self._windows.get(judge.name)) is None:
                 continue
             window.halted = window.halted or judge.name in beat.halted
-            window.resize(self._share(judge.max_in_flight))
+            window.resize(self._share(window_of(judge)))
             self._tell(self._tell_form(judge.name))
         if beat.stopping and not self._grace:
             self._grace = asyncio.get_running_loop().call_later(

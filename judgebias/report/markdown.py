@@ -166,6 +166,100 @@ def _coverage(failures: pl.DataFrame) -> list[str]:
     ]
 
 
+_Columns = tuple[tuple[str, Callable[[Row], str]], ...]
+
+_PROBE: Final[_Columns] = (
+    ("items", lambda row: f"{row['n_items']}"),
+    ("calls and how they ended", lambda row: _probe_calls(row)),
+    ("tie rate", lambda row: words.with_interval(row, "tie_rate")),
+    ("first slot", lambda row: words.percent(row["slot1_pull"])),
+    ("second slot", lambda row: words.percent(row["slot2_pull"])),
+    ("p over items", lambda row: words.p_value(row["p_items"])),
+    ("finding", lambda row: str(row["flag"] or words.MISSING)),
+)
+_SAMPLED: Final[_Columns] = (
+    ("pairs in both orders", lambda row: f"{row['n_both']}"),
+    ("pairs in one", lambda row: f"{row['n_single']}"),
+    ("consistency", lambda row: words.with_interval(row, "consistency")),
+    ("position bias", lambda row: _bias(row)),
+    ("swing", lambda row: words.with_interval(row, "swing", signed=True)),
+    ("win rate of A, two-order rule", lambda row: words.with_interval(row, "win_rate_a")),
+    ("win rate of A, first calls", lambda row: words.with_interval(row, "single_win_rate_a")),
+    ("first slot of first calls", lambda row: words.percent(row["first_call_rate"])),
+    ("p of first calls", lambda row: words.p_value(row["first_call_p"])),
+)
+_FLIPS: Final[_Columns] = (
+    ("repeated pairs", lambda row: f"{row['n_repeated']}"),
+    ("flips between orders", lambda row: words.with_interval(row, "flip_rate_between")),
+    ("flips within an order", lambda row: words.with_interval(row, "flip_rate_within")),
+    (
+        "position effect of any direction",
+        lambda row: words.with_interval(row, "position_effect", signed=True),
+    ),
+)
+_STRENGTH: Final[_Columns] = (
+    ("win rate from 1/2", lambda row: f"{row['band']}"),
+    ("pairings", lambda row: f"{row['n_pairings']}"),
+    ("complete pairs", lambda row: f"{row['n_complete']}"),
+    ("consistency", lambda row: words.with_interval(row, "consistency")),
+    ("swing", lambda row: words.with_interval(row, "swing", signed=True)),
+    ("offset (logits)", words.offset),
+    ("position bias", words.bias),
+)
+
+
+def render_probe(probe: pl.DataFrame) -> str:
+    """Render what judges made of two identical texts; nothing where none was shown."""
+    return _section("## Two identical texts", probe, _PROBE, ("reason",))
+
+
+def render_sampled(sampled: pl.DataFrame) -> str:
+    """Render the estimates from one order for all pairs and both for some."""
+    notes = ("note", "first_call_reads", "single_win_rate_reads")
+    return _section("## Both orders for some pairs only", sampled, _SAMPLED, notes)
+
+
+def render_flips(flips: pl.DataFrame) -> str:
+    """Render direction against noise."""
+    return _section("## Repeats: direction against noise", flips, _FLIPS, ("reason",))
+
+
+def render_strength(strength: pl.DataFrame) -> str:
+    """Render position bias by how even the pairing is."""
+    return _section("## Position by strength of the pairing", strength, _STRENGTH, ())
+
+
+def _section(title: str, table: pl.DataFrame, columns: _Columns, notes: tuple[str, ...]) -> str:
+    if table.is_empty():
+        return ""
+    rows: list[dict[str, words.Figure]] = [dict(row) for row in table.iter_rows(named=True)]
+    head = ["judge", "task", *(name for name, _ in columns)]
+    lines = [[*_names(row), *(show(row) for _, show in columns)] for row in rows]
+    told = list(dict.fromkeys(row[name] for name in notes for row in rows if row[name]))
+    remarks = [
+        f"- {words.cell(f'{text}: {_which(_with(rows, notes, text), len(rows))}')}."
+        for text in told
+    ]
+    return "\n\n".join([title, _table(head, lines), *(["\n".join(remarks)] if remarks else [])])
+
+
+def _with(
+    rows: list[dict[str, words.Figure]], notes: tuple[str, ...], text: words.Figure
+) -> list[dict[str, words.Figure]]:
+    return [row for row in rows if text in (row[name] for name in notes)]
+
+
+def _bias(row: Row) -> str:
+    return words.MISSING if row["position_bias"] is None else words.bias(row)
+
+
+def _probe_calls(row: Row) -> str:
+    return (
+        f"{row['n_calls']} = {row['n_slot1']} first + {row['n_slot2']} second"
+        f" + {row['n_tie']} tie + {row['n_failed']} failed"
+    )
+
+
 def _table(head: list[str], lines: list[list[str]]) -> str:
     rows = [head, ["---"] * len(head), *lines]
     return "\n".join(f"| {' | '.join(words.cell(text) for text in row)} |" for row in rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import polars as pl
 
@@ -73,14 +73,23 @@ def rows_of(verdicts: pl.LazyFrame) -> list[Row]:
     ]
 
 
-def compare(rows: Sequence[Row]) -> list[Row]:
-    """Add what needs the other rows: q-values, the words on position bias, tasks that differ."""
+def compare(rows: Sequence[Row], *, apart: Sequence[str] = ("repeat",)) -> list[Row]:
+    """Add what needs the other rows: q-values, the words on position bias, tasks that differ.
+
+    Parameters
+    ----------
+    rows
+        Rows of all judges: together they are the family of q.
+    apart
+        Columns that, beside `judge`, must be equal in an ALL row and in the tasks that it covers.
+    """
     adjusted = [*rows]
     for family in (_places(rows, total=False), _places(rows, total=True)):
         tested = [_tested(rows[place]) for place in family]
         for place, q in zip(family, benjamini_hochberg(tested), strict=True):
             adjusted[place] = _with_words(rows[place], q)
-    return [{**row, "p_tasks_differ": _tasks_differ(row, rows)} for row in adjusted]
+    leans = _leans_by_task(rows, apart)
+    return [{**row, "p_tasks_differ": _tasks_differ(row, leans, apart)} for row in adjusted]
 
 
 def table(rows: Iterable[Row], *, extra: dict[str, pl.DataType] | None = None) -> pl.DataFrame:
@@ -123,18 +132,28 @@ def position_words(row: Row, q: float | None) -> str:
     return f"{Slot.FIRST if lean > 0 else Slot.SECOND}{mixed}"
 
 
-def _tasks_differ(row: Row, rows: Sequence[Row]) -> float | None:
+_Key: TypeAlias = tuple[Figure, ...]
+_Leans: TypeAlias = dict[_Key, tuple[list[int], list[int]]]
+
+
+def _leans_by_task(rows: Sequence[Row], apart: Sequence[str]) -> _Leans:
+    leans: _Leans = {}
+    for row in rows:
+        if row["task"] != ALL:
+            first, second = leans.setdefault(_key(row, apart), ([], []))
+            first.append(int(_number(row["lean_first"])))
+            second.append(int(_number(row["lean_second"])))
+    return leans
+
+
+def _tasks_differ(row: Row, leans: _Leans, apart: Sequence[str]) -> float | None:
     if row["task"] != ALL:
         return None
-    same = ("judge", "repeat")
-    tasks = [
-        other
-        for other in rows
-        if other["task"] != ALL and all(other.get(name) == row.get(name) for name in same)
-    ]
-    first = [int(_number(other["lean_first"])) for other in tasks]
-    second = [int(_number(other["lean_second"])) for other in tasks]
-    return directions_differ_p(first, second)
+    return directions_differ_p(*leans.get(_key(row, apart), ([], [])))
+
+
+def _key(row: Row, apart: Sequence[str]) -> _Key:
+    return (row["judge"], *(row.get(name) for name in apart))
 
 
 def _number(figure: Figure) -> float:

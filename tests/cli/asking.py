@@ -35,7 +35,7 @@ class Asking:
         calls = [
             (block.judge, call)
             for block in ready.blocks
-            for call in missing_calls(ready.plan, Assignment(block=block), ready.done)
+            for call in missing_calls(ready.plan, Assignment(block=block), ready.done, ready.tried)
         ][: self.most]
         replies = asyncio.run(_replies(ready, calls))
         segment = Segment.create(Path(ready.plan.journal), epoch=ready.plan.epoch, worker="w")

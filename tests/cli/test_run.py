@@ -32,7 +32,7 @@ def test_a_run_asks_everything_writes_the_tables_and_prints_one(
     assert run_app(["run", str(run)]) == 0
     out, err = capsys.readouterr()
     assert err.splitlines() == [
-        "80 calls to ask of 1 judges",
+        "80 calls to ask of 1 judge",
         f"tables are in {run.parent / 'out'}",
     ]
     assert "calm" in out
@@ -52,7 +52,7 @@ def test_the_same_command_again_asks_nothing_and_changes_no_byte(
     asking.asked.clear()
     capsys.readouterr()
     assert run_app(["run", str(run)]) == 0
-    assert "all 80 calls of 1 judges are on disk: nothing to ask" in capsys.readouterr().err
+    assert "all 80 calls of 1 judge are on disk: nothing to ask" in capsys.readouterr().err
     assert asking.asked == []
     same_tables(tmp_path / "kept", tmp_path / "out")
 
@@ -68,7 +68,7 @@ def test_a_run_that_was_stopped_says_so_and_the_same_command_ends_it(
     assert "50 calls are pending; the same command goes on from here" in said
     asking.most, asking.end.interrupted = None, False
     assert run_app(["run", str(run)]) == 0
-    assert "50 calls to ask of 1 judges, 30 are on disk" in capsys.readouterr().err
+    assert "50 calls to ask of 1 judge, 30 are on disk" in capsys.readouterr().err
     assert len(asking.asked) == 80
 
 

@@ -189,7 +189,8 @@ def test_a_score_below_the_width_is_a_tie(x: float, width: float, slot: str) -> 
 def test_planted_failures_are_failures_and_draw_by_the_try() -> None:
     asked = judge(offset=1, failure_rate=0.3)
     calls = calls_of(*(pair(i) for i in range(1000)))
-    tries = [[r.failure for r in replies(asked, calls)] for _ in range(2)]
+    later = [replace(call, tried=1) for call in calls]
+    tries = [[r.failure for r in replies(asked, tries)] for tries in (calls, later)]
     for kinds in tries:
         assert set(kinds) == {None, FailureKind.SERVER}
         # Five standard errors of 2,000 draws.

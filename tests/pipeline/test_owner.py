@@ -71,7 +71,8 @@ def test_ranks_divide_the_windows() -> None:
         return [await world.owner.beat(name, {}) for name in ("a", "b", "c")]
 
     beats = asyncio.run(story())
-    assert [(beat.rank, beat.workers) for beat in beats] == [(0, 3), (1, 3), (2, 3)]
+    # By who came first: a share of a window never falls to nothing for one that has blocks open.
+    assert [(beat.rank, beat.workers) for beat in beats] == [(1, 3), (0, 3), (2, 3)]
 
 
 def test_a_new_process_of_an_actor_waits_for_the_lease_of_the_old() -> None:

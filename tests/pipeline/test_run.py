@@ -85,7 +85,7 @@ def test_a_smaller_sample_is_part_of_a_larger_one(tmp_path, capsys):
     assert run_app(["run", str(file), "--limit", "30"]) == 0
     assert summary_of(tmp_path / "out", "noisy")["n_pairs"] == 30
     assert run_app(["run", str(file), "--limit", "50"]) == 0
-    assert "40 calls to ask of 1 judges, 60 are on disk" in capsys.readouterr().err
+    assert "40 calls to ask of 1 judge, 60 are on disk" in capsys.readouterr().err
     assert summary_of(tmp_path / "out", "noisy")["n_pairs"] == 50
 
 

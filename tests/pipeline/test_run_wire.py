@@ -9,6 +9,9 @@ from tempfile import TemporaryDirectory
 import polars as pl
 import pytest
 
+from judgebias.cli import run_app
+from judgebias.prompts import VerdictForm
+from judgebias.verdicts import Slot
 from tests.pipeline.run_files import (
     finish,
     kill,
@@ -17,7 +20,7 @@ from tests.pipeline.run_files import (
     wait_for_rows,
     write_pairs,
 )
-from tests.server import Planted, Rule, ServerProcess, Setup, faults
+from tests.server import Action, Planted, Rule, ServerProcess, Setup, faults
 
 pytestmark = pytest.mark.ray
 
@@ -107,23 +110,28 @@ def test_without_a_yes_nothing_is_asked(tmp_path, server):
     assert server.bill()["requests"] == 0
 
 
-def test_reparse_reads_a_kept_reply_by_other_rules_and_buys_nothing(tmp_path, server, monkeypatch):
-    # The first two tries of one prompt say "Both", which is no slot.
-    server.script(Rule(action=Action(variant="outside_enum"), times=2, skip=30, wire="openai"))
+def test_reparse_reads_kept_replies_by_other_rules_and_buys_nothing(tmp_path, server, monkeypatch):
+    # One prompt is answered "Both" in both its tries, which is no slot.
+    server.script(Rule(action=Action(variant="outside"), contains="question 7?", wire="openai"))
     code, said = finish(start(wire_run(tmp_path, server, 40), "--yes", **KEYS))
+    assert code == 3, said
     out, before = tmp_path / "out", server.bill()["requests"]
-    assert code in (0, 3), said
     assert run_app(["reparse", str(out)]) == 0
     calls = pl.read_parquet(out / "calls.parquet")
-    failed = calls.filter(pl.col("slot").is_null()).height
+    failed = calls.filter(pl.col("failure") == "invalid")
+    assert failed.height == 4
 
-    generous = lambda text, form, n: Slot.TIE  # noqa: ARG005, E731 - the rules of another version
+    def generous(_text: str, _form: VerdictForm, _criteria: int) -> Slot:
+        return Slot.TIE
+
     monkeypatch.setattr("judgebias.cli.reparse.read_slot", generous)
     assert run_app(["reparse", str(out)]) == 0
-    calls = pl.read_parquet(out / "calls.parquet")
-    assert calls.filter(pl.col("slot").is_null()).height == 0
-    assert calls.filter(pl.col("attempts") == 0).height in (0, failed)
+    mended = pl.read_parquet(out / "calls.parquet")
+    assert mended["failure"].null_count() == 160
+    assert mended.filter(pl.col("slot") == "tie").height == 4
     assert server.bill()["requests"] == before
+    costs = pl.read_csv(out / "tables" / "costs.csv").filter(pl.col("task") == "ALL")
+    assert costs.filter(pl.col("judge") == "o")["n_extra"].item() == 4
 
 
 def test_after_a_kill_the_bill_is_within_the_calls_in_flight(tmp_path, server):

@@ -34,9 +34,19 @@ def runs(tmp_path):
     return [run_file(tmp_path / f"{n}.toml", out=n, **settings) for n in ("calm", "cut")]
 
 
+def until_complete(run):
+    """Run until no call is left without a verdict: each start asks the failed ones again."""
+    for _ in range(4):
+        code, said = finish(start(run))
+        if code == 0:
+            return
+        assert code == 3, said
+    raise AssertionError(said)
+
+
 def test_kill_and_interrupt_and_the_same_command_end_in_the_same_bytes(runs, tmp_path):
     calm, cut = runs
-    assert finish(start(calm))[0] == 3
+    until_complete(calm)
     out = tmp_path / "cut"
 
     process = start(cut)
@@ -54,8 +64,7 @@ def test_kill_and_interrupt_and_the_same_command_end_in_the_same_bytes(runs, tmp
     assert "interrupted" in said
     assert "calls are pending; the same command goes on from here" in said
 
-    code, said = finish(start(cut))
-    assert code == 3, said
+    until_complete(cut)
     same_tables(tmp_path / "calm", out)
     # No verdict was asked for twice, but for what was in flight at the kill: ten of each judge.
     _, extra = first_wins(read_journal(out / "journal").table)

@@ -129,3 +129,10 @@ def test_row_order_changes_no_bit() -> None:
     pairs = some(7, ["first", "second", "tie", "failed", None])
     one, two = (flips_table(settled(made)) for made in (pairs, pairs[::-1]))
     assert one.equals(two, null_equal=True)
+
+
+def test_unequal_numbers_of_repeats_stay_exact() -> None:
+    ends = [("first", "second"), ("second", "first"), ("tie", None), ("first", None)]
+    made = [judged(*end, n, repeat=r) for n in range(7) for r, end in enumerate(ends, 1)]
+    row = total(made)
+    assert {name: row[name] for name in slow(made)} == slow(made)

@@ -173,3 +173,13 @@ def test_row_order_changes_no_bit_and_columns_are_declared() -> None:
     one, two = (sampled_table(sampled(p, firsts)) for p in (pairs, pairs[::-1]))
     assert one.equals(two, null_equal=True)
     assert dict(one.schema) == SAMPLED_COLUMNS
+
+
+def test_rest_that_goes_the_other_way_does_not_make_the_sample_mixed() -> None:
+    sample = [judged("first", "first", n) for n in range(9)]
+    sample += [judged("first", "second", n) for n in range(9, 20)]
+    rest = [judged("first" if n % 20 == 0 else "second", None, n) for n in range(20, 400)]
+    firsts: Firsts = {("t", str(n)): "ab" for n in range(20)}
+    row = total(sampled([*sample, *rest], firsts))
+    assert row["swing"] < 0 < row["lean_first"]
+    assert row["position_bias"] == "first"

@@ -1,0 +1,1 @@
+"""Beyond position: panels of judges, people, and rankings of models; one table each."""

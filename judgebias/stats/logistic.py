@@ -1,0 +1,195 @@
+"""Logistic regression by Newton's method, with errors over clusters.
+
+Scores are 0 to 1, so that a tie may count as one half. All sums are taken column by column, in the
+order of the rows: the same rows give the same bits, however many threads a matrix product may use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, special
+
+from judgebias.stats.profiles import IntArray
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+_MAX_STEPS = 100
+# Newton doubles the digits with each step: after one this small the error is below 1e-13. On a way
+# that leads to infinity a step has a length of about 1, so none is ever this small.
+_STEP = 1e-7
+_SINGULAR = 1e-12
+
+
+class Failure(StrEnum):
+    """Why there is no fit."""
+
+    NO_ROWS = "nothing to fit"
+    NOT_IDENTIFIED = "the covariates do not vary, or not independently of each other"
+    SEPARATED = "separated: the likelihood has no finite maximum"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Logistic:
+    """A fit that converged."""
+
+    coefficients: FloatArray
+    """(covariates,) in logits."""
+
+    covariance: FloatArray
+    """(covariates, covariates) inverse information: the model-based covariance."""
+
+    log_likelihood: float
+    """At the maximum."""
+
+    mean: FloatArray
+    """(rows,) fitted probabilities."""
+
+
+def fit_logistic(design: FloatArray, score: FloatArray) -> Logistic | Failure:
+    """Fit P(score = 1) = sigma(design @ coefficients) by maximum likelihood.
+
+    Parameters
+    ----------
+    design
+        (rows, covariates), finite; a column of ones is an intercept.
+    score
+        (rows,) 0 to 1.
+
+    Returns
+    -------
+    Logistic or Failure
+        A separated likelihood (Albert and Anderson 1984) is a failure, never a large number.
+
+    Notes
+    -----
+    Newton's method with step halving; the likelihood is concave, so its maximum is one.
+    """
+    if design.shape[0] == 0:
+        return Failure.NO_ROWS
+    scale = np.abs(design).max(axis=0)
+    if not (scale > 0.0).all():
+        return Failure.NOT_IDENTIFIED
+    scaled = design / scale
+    if _singular(products(scaled, np.ones(len(scaled)))):
+        return Failure.NOT_IDENTIFIED
+    best = _maximum(scaled, score)
+    if best is None:
+        return Failure.SEPARATED
+    mean = special.expit(_linear(scaled, best))
+    inverse = _inverse(products(scaled, mean * (1.0 - mean)))
+    return Logistic(
+        coefficients=best / scale,
+        covariance=inverse / np.outer(scale, scale),
+        log_likelihood=_log_likelihood(scaled, score, best),
+        mean=mean,
+    )
+
+
+def cluster_covariance(
+    fit: Logistic, design: FloatArray, score: FloatArray, cluster: IntArray
+) -> tuple[FloatArray, int]:
+    """Return the sandwich over clusters, times G/(G - 1), and the number of clusters G.
+
+    Parameters
+    ----------
+    fit, design, score
+        As fitted.
+    cluster
+        (rows,) cluster of each row, any whole numbers.
+
+    Notes
+    -----
+    Liang and Zeger (1986). With one cluster the covariance is not defined: NaN.
+    """
+    scores = cluster_sums(design * (score - fit.mean)[:, None], cluster)
+    n_clusters = len(scores)
+    if n_clusters < 2:
+        return np.full_like(fit.covariance, np.nan), n_clusters
+    middle = products(scores, np.ones(n_clusters)) * (n_clusters / (n_clusters - 1))
+    return fit.covariance @ middle @ fit.covariance, n_clusters
+
+
+def cluster_sums(values: FloatArray, cluster: IntArray) -> FloatArray:
+    """Sum rows by cluster, clusters in the order of their numbers: (clusters, columns)."""
+    _, place = np.unique(cluster, return_inverse=True)
+    n_clusters = int(place.max()) + 1 if place.size else 0
+    columns = [np.bincount(place, weights=column, minlength=n_clusters) for column in values.T]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def products(design: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return design' diag(weight) design."""
+    size = design.shape[1]
+    result = np.zeros((size, size))
+    for i in range(size):
+        weighted = design[:, i] * weight
+        for j in range(i + 1):
+            result[i, j] = result[j, i] = (weighted * design[:, j]).sum()
+    return result
+
+
+def _maximum(design: FloatArray, score: FloatArray) -> FloatArray | None:
+    """Climb to the maximum; None where none is reached."""
+    at = np.zeros(design.shape[1])
+    value = _log_likelihood(design, score, at)
+    for _ in range(_MAX_STEPS):
+        mean = special.expit(_linear(design, at))
+        gradient = (design * (score - mean)[:, None]).sum(axis=0)
+        information = products(design, mean * (1.0 - mean))
+        if _singular(information):
+            return None
+        step = _inverse(information) @ gradient
+        at, value = _climb(design, score, at, step, value)
+        if np.abs(step).max() < _STEP:
+            return at
+    return None
+
+
+def _climb(
+    design: FloatArray, score: FloatArray, at: FloatArray, step: FloatArray, value: float
+) -> tuple[FloatArray, float]:
+    """Go the whole step, or as much of it as does not lead down."""
+    share = 1.0
+    while share > 1e-6:
+        there = at + share * step
+        higher = _log_likelihood(design, score, there)
+        # Near the top a long sum is level up to its last digits.
+        if higher >= value - 1e-12 * abs(value):
+            return there, higher
+        share /= 2.0
+    return at, value
+
+
+def _log_likelihood(design: FloatArray, score: FloatArray, at: FloatArray) -> float:
+    logit = _linear(design, at)
+    return float((score * logit - np.logaddexp(0.0, logit)).sum())
+
+
+def _linear(design: FloatArray, at: FloatArray) -> FloatArray:
+    total = np.zeros(len(design))
+    for column, coefficient in zip(design.T, at, strict=True):
+        total += column * coefficient
+    return total
+
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    """Invert a matrix that is not singular, its covariates brought to one scale first."""
+    root = np.sqrt(matrix.diagonal())
+    scale = np.outer(root, root)
+    return np.asarray(linalg.inv(matrix / scale)) / scale
+
+
+def _singular(matrix: FloatArray) -> bool:
+    """Whether a direction has no information, whatever the scale of the covariates."""
+    information = matrix.diagonal()
+    if not (information > 0.0).all():
+        return True
+    root = np.sqrt(information)
+    values = linalg.eigvalsh(matrix / np.outer(root, root))
+    # A likelihood on its way to infinity loses all its information, not only one direction of it.
+    return bool(values[0] < _SINGULAR * values[-1]) or bool(information.max() < _SINGULAR)
