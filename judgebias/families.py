@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
+from judgebias.config import RunConfig, WireJudge
+
 _GLOBS: Final = {
     "gpt-neo*": "eleuther",
     "gpt-j*": "eleuther",
@@ -117,6 +119,21 @@ class Families:
 
 BUILT_IN: Final = Families.of()
 """The families known without a run file."""
+
+
+def families_of(config: RunConfig) -> Families:
+    """Tell families as a run file says: its globs first, and the families its judges name."""
+    return Families.of(config.families, named=[j.family for j in config.judges if j.family])
+
+
+def judge_families(config: RunConfig) -> dict[str, str]:
+    """Name each judge's family: as configured, else by its model, else by its name."""
+    families = families_of(config)
+    return {
+        judge.name: judge.family
+        or families.family(judge.model if isinstance(judge, WireJudge) else judge.name)
+        for judge in config.judges
+    }
 
 
 def own_family_warnings(

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from judgebias.cli.screen import Screen
+from judgebias.cli.tabulate import Calls, Evidence, tabulate
 from judgebias.design import Design, words_of
 from judgebias.errors import UsageError
+from judgebias.families import families_of, judge_families
 from judgebias.journal import first_wins, read_journal, write_calls
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.records import join_pairs, read_records
-from judgebias.report.tables import write_csv, write_tables, write_verdicts
 from judgebias.rundir import Manifest, RunDir
-from judgebias.summary import (
-    Row,
-    compare,
-    compare_repeats,
-    costs_table,
-    failures_table,
-    repeat_rows,
-    rows_of,
-    settle_calls,
-    several_models,
-    table,
-)
+from judgebias.tone import DENSITY_COLUMNS
 from judgebias.verdicts import Order
 
 _NEEDED = (
@@ -35,30 +24,6 @@ _NEEDED = (
     *("attempts", "time", "worker", "request_id", "cost_usd"),
     *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Calls:
-    """The calls of one judge."""
-
-    ended: pl.DataFrame
-    """One row per call that ended."""
-    extra: pl.DataFrame | None = None
-    """Replies that are not their call's answer but were paid for; None for records."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Evidence:
-    """What tables are made of, wherever it came from; one judge is looked at at a time."""
-
-    judges: tuple[str, ...]
-    """Sorted."""
-    repeats: tuple[int, ...]
-    calls: Callable[[str], Calls]
-    """Judge -> its calls."""
-    pairs: pl.LazyFrame
-    expected: Callable[[str], pl.LazyFrame | None]
-    """Judge -> what a live run asks; None for records, which are all there is."""
 
 
 def summarize_sources(
@@ -88,37 +53,8 @@ def summarize_run(run: RunDir, screen: Screen) -> pl.DataFrame:
 
 
 def write(evidence: Evidence, out: Path, screen: Screen) -> pl.DataFrame:
-    """Settle, summarise and write, judge by judge; returns the summary."""
-    rows: list[Row] = []
-    repeats: list[Row] = []
-    failures: list[pl.DataFrame] = []
-    costs: list[pl.DataFrame] = []
-    several: set[tuple[str, str]] = set()
-
-    def settled() -> Iterator[pl.DataFrame]:
-        for judge in evidence.judges:
-            found = evidence.calls(judge)
-            calls = found.ended.lazy()
-            if found.extra is not None:
-                costs.append(costs_table(calls, found.extra.lazy()))
-            verdicts = settle_calls(calls, evidence.pairs, evidence.expected(judge)).collect()
-            rows.extend(rows_of(verdicts.lazy()))
-            repeats.extend(repeat_rows(verdicts.lazy(), evidence.repeats))
-            failures.append(failures_table(calls, verdicts.lazy()))
-            several.update(several_models(verdicts.lazy()))
-            yield verdicts
-
-    write_verdicts(out / "verdicts.parquet", settled())
-    summary = table(compare(rows))
-    write_tables(
-        out,
-        summary=summary,
-        repeats=compare_repeats(repeats),
-        failures=pl.concat(failures) if failures else pl.DataFrame(),
-        several=several,
-    )
-    if costs:
-        write_csv(out / "tables" / "costs.csv", pl.concat(costs))
+    """Write all tables and say where they are; returns the summary."""
+    summary = tabulate(evidence, out)
     screen.say(f"tables are in {out}")
     return summary
 
@@ -128,10 +64,12 @@ def evidence_of_records(
 ) -> Evidence:
     """Read files of verdict records, and join the pairs file where one is given."""
     records = read_records(list(sources), cluster=cluster)
+    tone = None
     if pairs:
         index_cluster = cluster if cluster in ("question", "pair") else "question"
         survey = survey_pairs(PairsSpec(source=pairs, cluster=index_cluster, base=Path.cwd()))
         records = join_pairs(records, survey.index, cluster=cluster)
+        tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS)
     for notice in records.notices:
         screen.say(notice)
     by_judge = records.calls.partition_by("judge", as_dict=True)
@@ -139,9 +77,13 @@ def evidence_of_records(
         judges=tuple(sorted(str(judge) for (judge,) in by_judge)),
         repeats=tuple(sorted(records.calls["repeat"].unique())),
         calls=lambda judge: Calls(ended=by_judge[(judge,)]),
-        pairs=records.pairs.lazy(),
+        pairs=_with_tone(records.pairs, tone).lazy(),
         expected=lambda _: None,
     )
+
+
+def _with_tone(pairs: pl.DataFrame, tone: pl.DataFrame | None) -> pl.DataFrame:
+    return pairs if tone is None else pairs.join(tone, on=["task", "pair_id"], how="left")
 
 
 def evidence_of_run(run: RunDir) -> Evidence:
@@ -154,6 +96,9 @@ def evidence_of_run(run: RunDir) -> Evidence:
         calls=lambda judge: calls_of_run(run, manifest, judge=judge),
         pairs=run.scan_index(),
         expected=lambda judge: expected.filter(pl.col("judge") == judge),
+        quorum=manifest.config.panel.quorum,
+        families=families_of(manifest.config),
+        judge_families=judge_families(manifest.config),
     )
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from judgebias.calls import KEY_BYTES
 from judgebias.pairs.spec import PairsSpec
+from judgebias.tone import DENSITY_COLUMNS, pair_densities
 
 INDEX = {
     "task": pl.String,
@@ -25,6 +26,7 @@ INDEX = {
     "len_b": pl.Int64,
     "identical": pl.Boolean,
     "n_bytes": pl.Int64,
+    **dict.fromkeys(DENSITY_COLUMNS, pl.Float32),
 }
 """Columns of `Survey.index`."""
 PRIVATE = {"offset": pl.Int32, "key": pl.UInt64, "rest": pl.UInt64}
@@ -49,6 +51,10 @@ def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
             pl.col("answer_a").str.len_chars().cast(pl.Int64).alias("len_a"),
             pl.col("answer_b").str.len_chars().cast(pl.Int64).alias("len_b"),
             (pl.col("answer_a") == pl.col("answer_b")).alias("identical"),
+            *(
+                density.cast(pl.Float32)
+                for density in pair_densities(pl.col("answer_a"), pl.col("answer_b"))
+            ),
             pl.sum_horizontal(pl.col(texts).str.len_bytes().cast(pl.Int64)).alias("n_bytes"),
         )
         .with_columns(cluster.get(spec.cluster, pl.col("cluster")).alias("cluster"))

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from judgebias.config import FunctionJudge, ReplayJudge, RunConfig, WireJudge
 from judgebias.design import Design, Words, cutoff, draws, words_of
 from judgebias.errors import ConfigError, JudgebiasError
+from judgebias.families import families_of, judge_families, own_family_warnings
 from judgebias.journal import merge_segments, recover
 from judgebias.judges.local import open_local
 from judgebias.judges.secrets import read_key
@@ -119,6 +121,8 @@ def _read(
     notices = [*survey.notices]
     if survey.n_rejects:
         notices.append(f"{survey.n_rejects:,} input rows cannot be judged: see {rundir.rejects}")
+    models = pl.concat([survey.index["model_a"], survey.index["model_b"]]).drop_nulls().unique()
+    notices += own_family_warnings(judge_families(config), models, families_of(config))
     if old is not None:
         notices += changes_of_input(rundir.scan_index().collect(), survey.index)
     return _Checked(

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from judgebias.calls import Pair
 from judgebias.errors import InputError
 from judgebias.pairs import PairsSpec, read_block, survey_pairs
+from judgebias.tone import DENSITY_COLUMNS
 from tests.pairs.sample_pairs import row, survey, survey_and_read, write_bytes, write_rows
 
 FORMATS = ("parquet", "jsonl", "ndjson", "csv")
@@ -226,7 +227,7 @@ def test_the_index_tells_all_but_the_texts(tmp_path: Path, format_: str) -> None
                 "task": "default", "pair_id": "p1", "digest": pairs[0].digest(), "block": 0,
                 "model_a": "m", "model_b": None, "gold": "tie", "cluster": wanted,
                 "question_id": question_id, "len_a": 2, "len_b": 3, "identical": False,
-                "n_bytes": 4 + 6 + 3,
+                "n_bytes": 4 + 6 + 3, **dict.fromkeys(DENSITY_COLUMNS, 0.0),
             }
         ]  # fmt: skip
 

@@ -1,0 +1,173 @@
+"""From calls to every table of a run, one judge in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from judgebias.biases.agreement import agreement_table
+from judgebias.biases.length import length_table
+from judgebias.biases.length_bands import length_bands_table
+from judgebias.biases.panel import panel_table
+from judgebias.biases.panel_verdicts import panel_verdicts
+from judgebias.biases.ranking import ranking_table, wins_table
+from judgebias.biases.self_preference import self_preference_table
+from judgebias.biases.tone import tone_table
+from judgebias.families import BUILT_IN, Families
+from judgebias.report.tables import write_csv, write_tables, write_verdicts
+from judgebias.summary import (
+    Row,
+    compare,
+    compare_repeats,
+    costs_table,
+    failures_table,
+    repeat_rows,
+    rows_of,
+    settle_calls,
+    several_models,
+    table,
+)
+from judgebias.summary.flips import flips_table
+from judgebias.summary.hypotheses import hypotheses_table
+from judgebias.summary.matchups import compare_matchups, matchup_rows
+from judgebias.summary.settle import with_states
+from judgebias.summary.strength import compare_strength, strength_rows
+from judgebias.tone import DENSITY_COLUMNS
+
+PANEL = "panel"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calls:
+    """The calls of one judge."""
+
+    ended: pl.DataFrame
+    """One row per call that ended."""
+    extra: pl.DataFrame | None = None
+    """Replies that are not their call's answer but were paid for; None for records."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """What tables are made of, wherever it came from; one judge is looked at at a time."""
+
+    judges: tuple[str, ...]
+    """Sorted."""
+    repeats: tuple[int, ...]
+    calls: Callable[[str], Calls]
+    """Judge -> its calls."""
+    pairs: pl.LazyFrame
+    expected: Callable[[str], pl.LazyFrame | None]
+    """Judge -> what a live run asks; None for records, which are all there is."""
+    quorum: int = 0
+    families: Families = BUILT_IN
+    judge_families: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Judge -> its family, where it is not told by the judge's name."""
+
+
+@dataclass(kw_only=True, slots=True)
+class _Gathered:
+    """What the judges leave behind for the tables that compare them."""
+
+    rows: list[Row] = field(default_factory=list[Row])
+    repeats: list[Row] = field(default_factory=list[Row])
+    matchups: list[Row] = field(default_factory=list[Row])
+    strength: list[Row] = field(default_factory=list[Row])
+    failures: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    flips: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    costs: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    several: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def add(self, calls: Calls, verdicts: pl.LazyFrame, repeats: tuple[int, ...]) -> None:
+        self.rows.extend(rows_of(verdicts))
+        self.repeats.extend(repeat_rows(verdicts, repeats))
+        self.matchups.extend(matchup_rows(verdicts))
+        self.strength.extend(strength_rows(verdicts))
+        self.failures.append(failures_table(calls.ended.lazy(), verdicts))
+        self.flips.append(flips_table(verdicts))
+        self.several.update(several_models(verdicts))
+        if calls.extra is not None:
+            self.costs.append(costs_table(calls.ended.lazy(), calls.extra.lazy()))
+
+
+def tabulate(evidence: Evidence, out: Path) -> pl.DataFrame:
+    """Settle, summarise and write every table; returns the summary."""
+    gathered = _Gathered()
+    path = out / "verdicts.parquet"
+    write_verdicts(path, _settled(evidence, gathered))
+    summary = table(compare(gathered.rows))
+    tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
+    tables["tests"] = hypotheses_table({"summary": summary, **tables})
+    write_tables(
+        out,
+        summary=summary,
+        repeats=tables.pop("repeats"),
+        failures=tables.pop("failures"),
+        several=gathered.several,
+    )
+    for name, rows in tables.items():
+        write_csv(out / "tables" / f"{name}.csv", rows)
+    if len(evidence.judges) > 1:
+        write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path)))
+    return summary
+
+
+def _settled(evidence: Evidence, gathered: _Gathered) -> Iterator[pl.DataFrame]:
+    for judge in evidence.judges:
+        calls = evidence.calls(judge)
+        expected = evidence.expected(judge)
+        verdicts = settle_calls(calls.ended.lazy(), evidence.pairs, expected).collect()
+        gathered.add(calls, verdicts.lazy(), evidence.repeats)
+        yield verdicts
+
+
+def _position_tables(gathered: _Gathered) -> dict[str, pl.DataFrame]:
+    """Make the tables that need the figures of all judges, and no verdict any more."""
+    tables = {
+        "repeats": compare_repeats(gathered.repeats),
+        "failures": pl.concat(gathered.failures) if gathered.failures else pl.DataFrame(),
+        "matchups": compare_matchups(gathered.matchups),
+        "matchup_strength": compare_strength(gathered.strength),
+    }
+    if gathered.flips:
+        tables["flips"] = pl.concat(gathered.flips)
+    if gathered.costs:
+        tables["costs"] = pl.concat(gathered.costs)
+    return tables
+
+
+def _bias_tables(evidence: Evidence, verdicts: pl.LazyFrame) -> dict[str, pl.DataFrame]:
+    """Make the tables on what misleads a judge beside position, and on judges together."""
+    verdicts = with_states(verdicts)
+    has_tone = set(DENSITY_COLUMNS) <= set(evidence.pairs.collect_schema().names())
+    densities = evidence.pairs.select("task", "pair_id", *DENSITY_COLUMNS) if has_tone else None
+    tables = {
+        "length": length_table(verdicts),
+        "length_bands": length_bands_table(verdicts),
+        "tone": tone_table(verdicts, densities),
+        "self_preference": self_preference_table(
+            verdicts, judges=evidence.judge_families, families=evidence.families
+        ),
+    }
+    voters = verdicts
+    if len(evidence.judges) > 1:
+        families = {judge: _family(evidence, judge) for judge in evidence.judges}
+        tables["agreement"] = agreement_table(verdicts, quorum=evidence.quorum)
+        tables["panel"] = panel_table(verdicts, quorum=evidence.quorum, families=families)
+        voters = pl.concat([verdicts, panel_verdicts(verdicts, quorum=evidence.quorum)])
+    return tables | {"ranking": ranking_table(voters), "wins": wins_table(voters)}
+
+
+def _family(evidence: Evidence, judge: str) -> str:
+    return evidence.judge_families.get(judge) or evidence.families.family(judge)
+
+
+def _with_panel(evidence: Evidence, verdicts: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Give the verdicts of each judge again, and the panel's as those of one more judge."""
+    panel = panel_verdicts(verdicts, quorum=evidence.quorum)
+    for judge in sorted((*evidence.judges, PANEL)):
+        mine = panel if judge == PANEL else verdicts.filter(pl.col("judge") == judge)
+        yield mine.collect()
