@@ -1,8 +1,7 @@
 """The run directory: the manifest, the index of the pairs, the journal, and who owns it.
 
 The journal is the source of truth and the index says what is expected; every table is rebuilt from
-the two. All files are written whole beside their final name and renamed, so a reader never meets
-half a file.
+the two.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from pydantic import Field, ValidationError
 from judgebias.config import RunConfig
 from judgebias.config.judge import Strict
 from judgebias.errors import ConfigError, InputError, UsageError
+from judgebias.publish import publish, publish_text
 
 FORMAT = 1
 """Raised whenever an older judgebias could misread a run directory."""
@@ -142,8 +142,7 @@ class RunDir:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write `run.json`."""
-        text = manifest.model_dump_json(indent=2, exclude_unset=False)
-        write_whole(self._manifest, (text + "\n").encode())
+        publish_text(self._manifest, manifest.model_dump_json(indent=2) + "\n")
 
     def keep_forms(self, forms: Mapping[str, Mapping[str, object]]) -> None:
         """Add settled verdict forms, so that a resume takes them from here."""
@@ -154,9 +153,7 @@ class RunDir:
 
     def write_index(self, index: pl.DataFrame) -> None:
         """Write the index of the pairs: what is expected, without a text."""
-        temporary = _beside(self.index)
-        index.write_parquet(temporary, compression="zstd")
-        _commit(temporary, self.index)
+        publish(self.index, lambda beside: index.write_parquet(beside, compression="zstd"))
 
     def scan_index(self) -> pl.LazyFrame:
         """Read the index lazily."""
@@ -192,29 +189,7 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part."""
-    temporary = _beside(path)
-    temporary.write_bytes(data)
-    _commit(temporary, path)
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
-
-
-def _commit(temporary: Path, path: Path) -> None:
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def _probe(folder: Path) -> None:
     target = folder / f".probe.{os.getpid()}"
-    write_whole(target, b"probe")
+    publish_text(target, "probe")
     target.unlink()

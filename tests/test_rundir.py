@@ -13,7 +13,8 @@ import pytest
 from judgebias.cli.status import owner_of
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError, InputError, UsageError
-from judgebias.rundir import FORMAT, Manifest, RunDir, check_same, write_whole
+from judgebias.publish import publish_text
+from judgebias.rundir import FORMAT, Manifest, RunDir, check_same
 
 _HOLD = """
 import sys
@@ -161,13 +162,13 @@ def test_the_same_judge_a_new_one_or_none_may_be_asked(now: dict[str, dict[str, 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> None:
     target = tmp_path / "file"
-    write_whole(target, b"old")
+    publish_text(target, "old")
 
     def full(_handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space"):
-            write_whole(target, b"new")
+        with pytest.raises(UsageError, match="No space"):
+            publish_text(target, "new")
     assert target.read_bytes() == b"old"

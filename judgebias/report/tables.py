@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from judgebias.publish import publish, publish_text
 from judgebias.report.markdown import render_summary
-from judgebias.report.publish import publish, publish_text
 from judgebias.summary import VERDICT_COLUMNS
 from judgebias.summary.settle import KEY
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from judgebias.errors import UsageError
-from judgebias.report.publish import publish, publish_text
+from judgebias.publish import publish, publish_text
 from judgebias.report.tables import write_tables, write_verdicts
 from judgebias.report.words import bias, cell, offset, p_value
 from judgebias.summary import (
