@@ -71,6 +71,10 @@ class OwnerHandle:
         """See `RunOwner.driver_beat`; waits for the answer."""
         return ray.get(self._actor.driver_beat.remote())
 
+    def close(self) -> None:
+        """End the actor: a Ray that was connected before the run outlives it."""
+        ray.kill(self._actor)
+
     def stop(self) -> None:
         """See `RunOwner.stop`; returns at once."""
         self._actor.stop.remote()

@@ -12,8 +12,10 @@ from types import FrameType
 import ray
 import ray.data
 from ray.data import ActorPoolStrategy
+from ray.exceptions import RayError
 
 from judgebias.config import JudgeConfig
+from judgebias.errors import Stopped
 from judgebias.pipeline.blocks import OPEN
 from judgebias.pipeline.cluster import connected
 from judgebias.pipeline.handle import OwnerHandle
@@ -38,15 +40,35 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
         turns = _Turns(ready, owner, workers)
         with _interrupts(owner.stop) as interrupted:
             turns.start()
-            while turns.is_alive():
-                _see(owner.driver_beat(), end, watch)
-                turns.join(WATCH_S)
-            _see(owner.driver_beat(), end, watch)
+            _follow(turns, owner, end, watch)
         end.interrupted = interrupted.is_set()
+        owner.close()
     if turns.error is not None:
         raise turns.error
     end.asked, end.pending = turns.asked, sum(ready.missing.values()) - turns.asked
     return end
+
+
+def _follow(
+    turns: _Turns, owner: OwnerHandle, end: RunEnd, watch: Callable[[Progress], None]
+) -> None:
+    """Watch until the last turn is used, and keep the workers' leases alive by doing so.
+
+    Raises
+    ------
+    Stopped
+        When the owner cannot be reached: the head of the cluster is lost.
+    """
+    try:
+        while turns.is_alive():
+            _see(owner.driver_beat(), end, watch)
+            turns.join(WATCH_S)
+        _see(owner.driver_beat(), end, watch)
+    except RayError as error:
+        raise Stopped(
+            f"the Ray cluster was lost: {type(error).__name__}",
+            do="start Ray again; the same command goes on from here",
+        ) from error
 
 
 def _judges(ready: Ready) -> dict[str, JudgeConfig]:
