@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -18,6 +19,8 @@ QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 """Ray reads these when it starts; a user's own values stand."""
+
+KNOCK_S = 10.0
 
 OBJECT_STORE_BYTES = 256 * 2**20
 """A local store holds the done keys and one small row per block, never a text."""
@@ -72,8 +75,22 @@ def _hushed() -> Generator[None]:
         os.close(nowhere)
 
 
+def _knock(address: str) -> None:
+    """Find an address where nobody listens at once; Ray itself would try for minutes.
+
+    Raises
+    ------
+    OSError
+        When no connection can be made.
+    """
+    host, _, port = address.rpartition(":")
+    if host and "/" not in address and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
+
+
 def _connect(address: str, workers: int) -> None:
     if address:
+        _knock(address)
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
         return
     ray.init(
