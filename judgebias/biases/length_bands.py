@@ -1,4 +1,4 @@
-"""Position by length (`tables/length_bands.csv`): section 2 for pairs of similar combined length.
+"""Position by length (`tables/length_bands.csv`): the figures for pairs of similar length.
 
 The direction of a position bias can reverse with length, and then the whole hides it. Two sets of
 bands: `quartiles` of len_a + len_b over the pairs of the input, the same for all judges, and
@@ -46,7 +46,7 @@ _COMBINED: Final = pl.col("len_a").cast(pl.Int64) + pl.col("len_b").cast(pl.Int6
 
 
 def length_bands_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
-    """Compute section 2 in bands of combined length.
+    """Compute the position figures in bands of combined length.
 
     Parameters
     ----------

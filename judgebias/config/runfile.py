@@ -44,7 +44,7 @@ def load_run_file(path: Path) -> RunConfig:
     except OSError as error:
         raise ConfigError(
             f"cannot read the run file {path}: {error.strerror}",
-            expected="a TOML file (`judgebias init RUN.toml` writes a commented one)",
+            expected="a TOML file that can be read; the README shows one",
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,8 +26,8 @@ _GATHERS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 class FunctionCaller:
     """Asks a plain or async Python function, and keeps what it raises as a failure."""
 
-    def __init__(self, config: FunctionJudge) -> None:
-        self._function = load_function(config.call)
+    def __init__(self, config: FunctionJudge, base: str = "") -> None:
+        self._function = load_function(config.call, base)
         self._with_question = takes_question(self._function, config.call)
         # One thread unless the run file allows more: a user's function need not bear company. On
         # the event loop itself a slow one would keep the worker's lease from being renewed.
@@ -78,8 +79,8 @@ def read_answer(answer: object) -> Reply:
     return Reply(slot=slot)
 
 
-def load_function(call: str) -> Callable[..., object]:
-    """Import `module:name`.
+def load_function(call: str, base: str = "") -> Callable[..., object]:
+    """Import `module:name`; the folder `base`, where the run file is, is looked in as well.
 
     Raises
     ------
@@ -87,6 +88,8 @@ def load_function(call: str) -> Callable[..., object]:
         When the module or the name does not exist, or the name cannot be called.
     """
     module_name, _, name = call.partition(":")
+    if base and base not in sys.path:
+        sys.path.append(base)
     try:
         target: object = importlib.import_module(module_name)
         for part in name.split("."):
@@ -94,7 +97,7 @@ def load_function(call: str) -> Callable[..., object]:
     except (ImportError, AttributeError) as error:
         raise ConfigError(
             f"the judge function {call!r} cannot be imported: {error}",
-            expected="module:name, importable where the command runs and on every worker",
+            expected="module:name, in the run file's folder or on the import path of every worker",
         ) from error
     if not callable(target):
         raise ConfigError(f"the judge function {call!r} is a {type(target).__name__}, not callable")

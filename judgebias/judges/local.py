@@ -17,4 +17,4 @@ def open_local(config: SimulatedJudge | ReplayJudge | FunctionJudge, base: str) 
         case ReplayJudge():
             return Replay(load_recording(config, base))
         case FunctionJudge():
-            return FunctionCaller(config)
+            return FunctionCaller(config, base)

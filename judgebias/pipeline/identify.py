@@ -44,7 +44,7 @@ def _identity(judge: JudgeConfig, base: Path) -> dict[str, Any]:
         case ReplayJudge():
             return {**identity(judge), "records": _hash(*recorded_bytes(judge, str(base)))}
         case FunctionJudge():
-            return {**identity(judge), "source": _hash(_source(judge))}
+            return {**identity(judge), "source": _hash(_source(judge, base))}
         case _:
             return identity(judge)
 
@@ -53,10 +53,10 @@ def _hash(*parts: bytes) -> str:
     return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
 
 
-def _source(judge: FunctionJudge) -> bytes:
+def _source(judge: FunctionJudge, base: Path) -> bytes:
     """Give the function's own source; what it calls is not looked at."""
     try:
-        return inspect.getsource(load_function(judge.call)).encode()
+        return inspect.getsource(load_function(judge.call, str(base))).encode()
     except (OSError, TypeError):
         return b""
 

@@ -101,7 +101,7 @@ def _standard_error(profiles: IntArray, clusters: IntArray, table: IntArray) -> 
 def _influence(table: IntArray) -> tuple[list[int], int]:
     """Return psi/n of every cell, row by row, as whole numbers over one denominator.
 
-    With a = n po, e = n^2 pe and w = n^2 - e, the psi of section 2 times w^2/n is
+    With a = n po, e = n^2 pe and w = n^2 - e, the psi above times w^2/n is
     (n 1{same} - a) w - (n - a) (n (col_a + row_b) - 2 e).
     """
     rows = [int(value) for value in table.sum(axis=1)]

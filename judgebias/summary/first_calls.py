@@ -1,4 +1,4 @@
-"""The first call of each pair, and the counts that section 4 is computed from."""
+"""The first call of each pair, and the counts that the half-cost estimates are computed from."""
 
 from __future__ import annotations
 

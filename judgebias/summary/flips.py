@@ -57,7 +57,7 @@ def flips_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
     Per pair with r_ab and r_ba verdicts, and a_w and b_w of them for winner w: between
     1 - sum_w a_w b_w/(r_ab r_ba), within 1 - sum_w a_w (a_w - 1)/(r_ab (r_ab - 1)), and likewise
     for ba: U-statistics (Hoeffding 1948), unbiased whatever the number of repeats. Means over pairs
-    with the t interval over clusters of section 2.
+    with the t interval over clusters of the summary.
     """
     pairs = _counted(verdicts)
     repeated = pairs.filter((pl.col("r_ab") > 1) & (pl.col("r_ba") > 1))

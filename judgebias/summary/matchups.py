@@ -1,4 +1,4 @@
-"""tables/matchups.csv: section 2 per judge x task x model pair."""
+"""tables/matchups.csv: the summary's figures per judge x task x model pair."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODELS: Final = ("model_a", "model_b")
 
 
 def matchups_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
-    """Compute section 2 per judge x task x model pair; no rows where no pair names its models.
+    """Compute the figures per judge x task x model pair; no rows where no pair names models.
 
     Model pairs are those of the input, as given: where a file holds both (x, y) and (y, x) they are
     two rows, so that "A wins" names one model in each. The columns are those of the summary, with

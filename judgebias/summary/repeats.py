@@ -12,7 +12,7 @@ from judgebias.summary.rows import compare, rows_of, table
 
 
 def repeats_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
-    """Compute section 2 per judge x task x repeat; no rows where nothing was repeated.
+    """Compute the summary's figures per judge x task x repeat; no rows where nothing was repeated.
 
     The columns are those of the summary, with `repeat` after `task`. The family of `q_position` is
     the rows of this table, all repeats together.

@@ -1,8 +1,8 @@
 """tables/sampled.csv: one order for all pairs, both orders for some of them, or for none.
 
 Where a sample has both orders, its cells, its consistency and the verdict on position bias are
-those of section 2 over the sample; swing and win rate join sample and rest. Where no pair has both,
-what single calls can tell is told, under its own name.
+those of the summary over the sample; swing and win rate join sample and rest. Where no pair has
+both, what single calls can tell is told, under its own name.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _OF_SAMPLE: Final = {
     **typed(TEXT, "position_bias"),
     **typed(NUMBER, "detectable_offset"),
 }
-"""Figures of section 2, over the pairs asked in both orders."""
+"""Figures of the summary, over the pairs asked in both orders."""
 
 SAMPLED_COLUMNS: Final = {
     **typed(TEXT, "judge", "task"),
@@ -70,12 +70,12 @@ SAMPLED_COLUMNS: Final = {
 
 
 def sampled_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
-    """Compute section 4 per judge x task and per judge over ALL tasks, ALL last."""
+    """Compute the half-cost estimates per judge x task and per judge over ALL tasks, ALL last."""
     return compare_sampled(sampled_rows(verdicts))
 
 
 def sampled_rows(verdicts: pl.LazyFrame) -> list[Row]:
-    """Compute the rows of section 4, each by itself.
+    """Compute the rows of the half-cost design, each by itself.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _estimate(name: str, found: Estimate | None) -> Row:
 
 
 def _single_calls(scores: ClusterSums | None) -> Row:
-    """Compute the win rate of A in the first calls alone, as a mean over clusters of section 2."""
+    """Compute the win rate of A in the first calls alone, as a mean over clusters."""
     if scores is None:
         return estimate("single_win_rate_a", None, None)
     sums, sizes = scores.sums["score"], scores.sums["n"]

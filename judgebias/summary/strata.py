@@ -1,4 +1,4 @@
-"""Section 2 for parts of the pairs: per judge x task x stratum, and over ALL tasks of a stratum."""
+"""The summary's figures for parts of the pairs: per judge x task x stratum, and over ALL tasks."""
 
 from __future__ import annotations
 

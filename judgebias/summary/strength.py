@@ -32,7 +32,7 @@ _WINS: Final = SUMMARY_COLUMNS[SUMMARY_COLUMNS.index("wins_a") :]
 
 
 def strength_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
-    """Compute the position figures of section 2 per judge x task x band of strength."""
+    """Compute the position figures per judge x task x band of strength."""
     return compare_strength(strength_rows(verdicts))
 
 

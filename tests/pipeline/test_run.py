@@ -79,6 +79,17 @@ def test_an_extension_asks_only_what_is_new_and_a_changed_judge_is_refused(tmp_p
     assert "offset: 0.5 -> 0.9" in capsys.readouterr().err
 
 
+def test_a_function_judge_lies_beside_the_run_file(tmp_path):
+    code = (
+        "def verdict(question, first, second):\n    return 1 if len(first) > len(second) else 2\n"
+    )
+    (tmp_path / "beside_run_file.py").write_text(code)
+    judge = {"name": "mine", "provider": "function", "call": "beside_run_file:verdict"}
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 40)
+    row = summary_of(run(tmp_path, "out", pairs=pairs, judges=[judge]), "mine")
+    assert (row["consistency"], row["n_failed"]) == (1.0, 0)
+
+
 def test_a_smaller_sample_is_part_of_a_larger_one(tmp_path, capsys):
     pairs = write_pairs(tmp_path / "pairs.jsonl", 200)
     file = run_file(tmp_path / "run.toml", pairs=pairs, judges=[NOISY], out="out")

@@ -1,4 +1,4 @@
-"""Section 2 per model pair, and position by the strength of the pairing."""
+"""The summary's figures per model pair, and position by the strength of the pairing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section 2 computed slowly: pair by pair, in floats, straight from the definitions."""
+"""The summary's figures computed slowly: pair by pair, in floats, straight from the definitions."""
 
 from __future__ import annotations
 
