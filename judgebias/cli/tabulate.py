@@ -16,7 +16,7 @@ from judgebias.biases.panel_verdicts import panel_verdicts
 from judgebias.biases.ranking import ranking_table, wins_table
 from judgebias.biases.self_preference import self_preference_table
 from judgebias.biases.tone import tone_table
-from judgebias.families import BUILT_IN, Families
+from judgebias.families import BUILT_IN, Families, own_family_warnings
 from judgebias.report.tables import write_csv, write_tables, write_verdicts
 from judgebias.summary import (
     Row,
@@ -107,6 +107,7 @@ def tabulate(evidence: Evidence, out: Path) -> pl.DataFrame:
         repeats=tables.pop("repeats"),
         failures=tables.pop("failures"),
         several=gathered.several,
+        notices=_own_family(evidence, pl.scan_parquet(path)),
     )
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
@@ -159,6 +160,14 @@ def _bias_tables(evidence: Evidence, verdicts: pl.LazyFrame) -> dict[str, pl.Dat
         tables["panel"] = panel_table(verdicts, quorum=evidence.quorum, families=families)
         voters = pl.concat([verdicts, panel_verdicts(verdicts, quorum=evidence.quorum)])
     return tables | {"ranking": ranking_table(voters), "wins": wins_table(voters)}
+
+
+def _own_family(evidence: Evidence, verdicts: pl.LazyFrame) -> list[str]:
+    """Warn the reader of the report of judges that judged their own family."""
+    written = pl.concat([verdicts.select(model=f"model_{side}") for side in ("a", "b")])
+    models = written.drop_nulls().unique().collect()["model"]
+    judges = {judge: _family(evidence, judge) for judge in evidence.judges}
+    return own_family_warnings(judges, models, evidence.families)
 
 
 def _family(evidence: Evidence, judge: str) -> str:
