@@ -114,13 +114,22 @@ def _ended(ready: Ready, end: RunEnd, summary: pl.DataFrame, screen: Screen) -> 
         screen.say(f"{judge} was stopped: {reason}")
     if end.interrupted:
         screen.say("interrupted: what was in flight has landed")
-    if end.pending or end.fault:
-        screen.say(f"{end.pending:,} calls are pending; the same command goes on from here")
+    pending = _pending(ready, summary)
+    cut_short = end.pending if end.interrupted or end.halted else 0
+    if pending or cut_short or end.fault:
+        number = pending or cut_short
+        screen.say(f"{number:,} calls are pending; the same command goes on from here")
         return Exit.STOPPED
     if n_failed:
         screen.say(f"{n_failed:,} calls ended without a verdict: see {_failures(ready.rundir)}")
         return Exit.UNANSWERED
     return Exit.COMPLETE
+
+
+def _pending(ready: Ready, summary: pl.DataFrame) -> int:
+    """Count the calls that have not ended, by the journal: a dead worker's turns tell nothing."""
+    whole = summary.filter((pl.col("task") == "ALL") & pl.col("judge").is_in(list(ready.expected)))
+    return sum(ready.expected.values()) - int(whole["n_calls"].sum())
 
 
 def _failures(rundir: RunDir) -> Path:

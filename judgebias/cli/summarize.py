@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from judgebias.cli.screen import Screen
-from judgebias.cli.tabulate import Calls, Evidence, tabulate
+from judgebias.cli.tabulate import PANEL, Calls, Evidence, tabulate
 from judgebias.design import Design, words_of
-from judgebias.errors import UsageError
+from judgebias.errors import InputError, UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.journal import first_wins, read_journal, write_calls
 from judgebias.pairs import PairsSpec, survey_pairs
@@ -70,6 +70,11 @@ def evidence_of_records(
         survey = survey_pairs(PairsSpec(source=pairs, cluster=index_cluster, base=Path.cwd()))
         records = join_pairs(records, survey.index, cluster=cluster)
         tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS)
+    if PANEL in set(records.calls["judge"]):
+        raise InputError(
+            f"the records have a judge named {PANEL!r}, which is the name of the panel's own rows",
+            do="give that judge another name in the records",
+        )
     for notice in records.notices:
         screen.say(notice)
     by_judge = records.calls.partition_by("judge", as_dict=True)

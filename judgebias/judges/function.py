@@ -50,23 +50,31 @@ class FunctionCaller:
 
 
 def _called(function: Callable[..., object], shown: tuple[str, ...]) -> Reply:
-    # Caught within the thread: a future cannot carry every exception (StopIteration hangs it).
+    # Caught within the thread: a future cannot carry every exception (StopIteration hangs it), and
+    # a SystemExit that reaches the event loop would end it under all judges of the worker.
     try:
         return read_answer(function(*shown))
-    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+    except asyncio.CancelledError:
+        raise  # the call is given up; it stays pending
+    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
         return _raised(error)
 
 
 async def _awaited(function: Callable[..., Awaitable[object]], shown: tuple[str, ...]) -> Reply:
     try:
         return read_answer(await function(*shown))
-    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+    except asyncio.CancelledError:
+        raise  # the call is given up; it stays pending
+    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
         return _raised(error)
 
 
-def _raised(error: Exception) -> Reply:
-    message = f"{type(error).__name__}: {error}"
-    return Reply(failure=FailureKind.FUNCTION_ERROR, message=message)
+def _raised(error: BaseException) -> Reply:
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - an exception of the user's may not even say what it is
+        said = "its message cannot be shown"
+    return Reply(failure=FailureKind.FUNCTION_ERROR, message=f"{type(error).__name__}: {said}")
 
 
 def read_answer(answer: object) -> Reply:

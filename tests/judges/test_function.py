@@ -101,9 +101,17 @@ def raising(error: BaseException) -> Callable[[str, str], str]:
     return judge
 
 
-@pytest.mark.parametrize("error", [ValueError("bad"), KeyError("k"), StopIteration(), OSError(5)])
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("not even a message")
+
+
+ERRORS = [ValueError("bad"), KeyError("k"), StopIteration(), OSError(5), SystemExit(3), Unsayable()]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_what_a_function_raises_is_a_failed_call(
-    ask: Callable[..., Reply], error: Exception
+    ask: Callable[..., Reply], error: BaseException
 ) -> None:
     reply = ask(raising(error))
     assert reply.failure is FailureKind.FUNCTION_ERROR
