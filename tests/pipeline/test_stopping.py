@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 
+import psutil
 import pytest
 
 from judgebias.cli.status import owner_of
@@ -69,6 +70,24 @@ def test_kill_and_interrupt_and_the_same_command_end_in_the_same_bytes(runs, tmp
     # No verdict was asked for twice, but for what was in flight at the kill: ten of each judge.
     _, extra = first_wins(read_journal(out / "journal").table)
     assert extra.filter(extra["slot"].is_not_null()).height <= 20
+
+
+def test_a_killed_worker_is_replaced_and_the_run_ends_complete(tmp_path):
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 900)
+    settings = {"pairs": pairs, "judges": JUDGES[:1], "engine_pairs_per_block": 128}
+    run = run_file(tmp_path / "run.toml", out="out", **settings)
+    process = start(run)
+    wait_for_rows(tmp_path / "out" / "journal", 200, process)
+    children = psutil.Process(process.pid).children(recursive=True)
+    worker = next(child for child in children if "MapWorker" in " ".join(child.cmdline()))
+    worker.kill()
+    code, said = finish(process)
+    assert code == 0, said
+    assert "pending" not in said
+    calls, extra = first_wins(read_journal(tmp_path / "out" / "journal").table)
+    assert calls.height == 1800
+    # Ten calls were in flight at most when the worker was killed.
+    assert extra.height <= 10
 
 
 @pytest.fixture
