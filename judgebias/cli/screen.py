@@ -25,7 +25,8 @@ class Screen:
         self, stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic
     ):
         self._stream = stream or sys.stderr
-        self._live = self._stream.isatty()
+        # A process may be started without the stream: then there is nobody to tell.
+        self._live = self._stream is not None and self._stream.isatty()
         self._clock = clock
         self._missing = 0
         self._started = 0.0
@@ -85,6 +86,8 @@ class Screen:
         return ", ".join(parts) + left
 
     def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
         # A closed pipe or terminal must not end a run.
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(text)

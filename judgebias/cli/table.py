@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
@@ -45,9 +46,19 @@ def print_summary(summary: pl.DataFrame, *, as_json: bool) -> None:
         console().print(f"{summary.height - shown.height} rows by task: see summary.md")
 
 
+class _Unread(Console):
+    """A console whose reader may go away: that is no failure of what was done before."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the rest go nowhere, also what is flushed when the process ends."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
 def console() -> Console:
     """Open stdout for tables; a pipe gets lines as wide as they need to be."""
-    return Console() if sys.stdout.isatty() else Console(width=160)
+    return _Unread() if sys.stdout.isatty() else _Unread(width=160)
 
 
 def table_of(rows: Iterable[Row], columns: Sequence[Column]) -> Table:

@@ -134,7 +134,9 @@ def _interrupts(stop: Callable[[], object]) -> Generator[threading.Event]:
         stop()
 
     # After ray.init: Ray puts its own handlers in place when it starts.
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {signal.SIGINT: handle, signal.SIGTERM: handle, signal.SIGHUP: signal.SIG_IGN}
+    # A closed terminal (SIGHUP) is no reason to stop what has been paid for.
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield seen
     finally:

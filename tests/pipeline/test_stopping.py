@@ -72,12 +72,14 @@ def test_kill_and_interrupt_and_the_same_command_end_in_the_same_bytes(runs, tmp
     assert extra.filter(extra["slot"].is_not_null()).height <= 20
 
 
-def test_a_killed_worker_is_replaced_and_the_run_ends_complete(tmp_path):
+def test_a_closed_terminal_and_a_killed_worker_leave_the_run_complete(tmp_path):
     pairs = write_pairs(tmp_path / "pairs.jsonl", 900)
     settings = {"pairs": pairs, "judges": JUDGES[:1], "engine_pairs_per_block": 128}
     run = run_file(tmp_path / "run.toml", out="out", **settings)
     process = start(run)
     wait_for_rows(tmp_path / "out" / "journal", 200, process)
+    # A closed terminal on the way stops nothing.
+    process.send_signal(signal.SIGHUP)
     children = psutil.Process(process.pid).children(recursive=True)
     worker = next(child for child in children if "MapWorker" in " ".join(child.cmdline()))
     worker.kill()
