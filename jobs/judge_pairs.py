@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from judgebias.cli import run_app
+from judgebias.cli import leave, run_app
 
 
 def main() -> int:
@@ -22,4 +22,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

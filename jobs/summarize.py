@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from judgebias.cli import run_app
+from judgebias.cli import leave, run_app
 
 
 def main() -> int:
@@ -21,4 +21,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

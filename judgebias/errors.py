@@ -7,7 +7,8 @@
     │   ├── ConfigError         the run file
     │   └── InputError          pairs or verdict records
     ├── Stopped             4   stopped early; the same command goes on
-    │   └── JudgeHalted         a judge cannot go on: key, model, quota, a long pause
+    │   ├── JudgeHalted         a judge cannot go on: key, model, quota, a long pause
+    │   └── RayLost             the Ray that the run was on is gone
     └── JournalDamaged      2   a record in the middle of the journal fails its checksum
 """
 
@@ -67,3 +68,7 @@ class Stopped(JudgebiasError):
 
 class JudgeHalted(Stopped):
     """A judge refuses every call (key, model, quota), so asking on would only cost."""
+
+
+class RayLost(Stopped):
+    """The Ray cluster that the run was on is gone."""

@@ -19,6 +19,8 @@ class Progress:
 
     counters: dict[str, dict[str, float]]
     workers: int
+    deaths: int
+    """Worker processes that ended before the run did."""
     halted: dict[str, str]
     """Judge -> why it was halted."""
     fault: str = ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import threading
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -17,6 +20,7 @@ from judgebias.cli.status import print_status
 from judgebias.cli.summarize import summarize_sources
 from judgebias.cli.table import print_summary
 from judgebias.errors import JudgebiasError
+from judgebias.pipeline.quiet import FAREWELL
 
 app = typer.Typer(
     name="judgebias",
@@ -45,7 +49,21 @@ def options(*, debug: Debug = False) -> None:
 
 def main() -> None:
     """Run the command line and exit with one of the codes of `Exit`."""
-    sys.exit(run_app())
+    leave(run_app())
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with this code.
+
+    A farewell to a Ray that is gone would be said again at the end of Python, which after a minute
+    ends the process with another code.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    if any(thread.name == FAREWELL for thread in threading.enumerate()):
+        os._exit(code)
+    sys.exit(code)
 
 
 def run_app(arguments: list[str] | None = None) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from judgebias.cli.exits import Exit
+from judgebias.cli.interrupts import interruptible
 from judgebias.cli.price import agree
 from judgebias.cli.screen import Screen
 from judgebias.cli.summarize import summarize_run
@@ -16,6 +17,7 @@ from judgebias.config import RunConfig, load_run_file
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError, UsageError
 from judgebias.pipeline.prepare import prepared
+from judgebias.pipeline.quiet import quiet_ray
 from judgebias.pipeline.ready import Ready
 from judgebias.progress import RunEnd
 from judgebias.rundir import RunDir
@@ -47,7 +49,8 @@ def run(
     config: RunConfig, base: Path, overrides: Overrides, screen: Screen
 ) -> tuple[pl.DataFrame, Exit]:
     """Ask every call that is missing, write the tables, and say how it ended."""
-    with prepared(config, base=base, limit=overrides.limit, only=overrides.judges) as ready:
+    only = overrides.judges
+    with interruptible(), prepared(config, base=base, limit=overrides.limit, only=only) as ready:
         for notice in ready.notices:
             screen.say(notice)
         screen.say(_plan_line(ready))
@@ -68,6 +71,7 @@ def run(
 
 
 def _ask(ready: Ready, screen: Screen) -> RunEnd:
+    quiet_ray()
     # Ray takes seconds to import, and a run that has everything on disk does not need it.
     from judgebias.pipeline.run import ask_missing
 
@@ -121,7 +125,8 @@ def _ended(ready: Ready, end: RunEnd, summary: pl.DataFrame, screen: Screen) -> 
         screen.say(f"{number:,} calls are pending; the same command goes on from here")
         return Exit.STOPPED
     if n_failed:
-        screen.say(f"{n_failed:,} calls ended without a verdict: see {_failures(ready.rundir)}")
+        calls = "1 call" if n_failed == 1 else f"{n_failed:,} calls"
+        screen.say(f"{calls} ended without a verdict: see {_failures(ready.rundir)}")
         return Exit.UNANSWERED
     return Exit.COMPLETE
 

@@ -33,6 +33,7 @@ class Screen:
         self._first = (0.0, 0)
         self._said = 0.0
         self._width = 0
+        self._deaths = 0
 
     def say(self, line: str) -> None:
         """Write one line that stays."""
@@ -49,6 +50,9 @@ class Screen:
     def progress(self, progress: Progress) -> None:
         """Show where the run stands; called a few times a second."""
         now = self._clock()
+        if progress.deaths > self._deaths:
+            self._deaths = progress.deaths
+            self.say(f"a worker process died ({self._deaths} so far); another takes its blocks")
         ended = _ended(progress.counters)
         if ended and not self._first[1]:
             # Ray's own start is no part of the rate.

@@ -8,6 +8,8 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from typing import TypeAlias, cast
 
 from judgebias.calls import Call
 from judgebias.config import FunctionJudge
@@ -20,6 +22,7 @@ _ANSWERS: dict[object, Slot] = {
     1: Slot.FIRST,
     2: Slot.SECOND,
 }
+_Async: TypeAlias = Callable[..., Awaitable[object]]
 _GATHERS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -29,24 +32,37 @@ class FunctionCaller:
     def __init__(self, config: FunctionJudge, base: str = "") -> None:
         self._function = load_function(config.call, base)
         self._with_question = takes_question(self._function, config.call)
-        # One thread unless the run file allows more: a user's function need not bear company. On
-        # the event loop itself a slow one would keep the worker's lease from being renewed.
+        # On the worker's own event loop a function that blocks would keep the lease from being
+        # renewed. One thread unless the run file allows more: a plain function need not bear
+        # company; an async one gets a loop of its own.
         threads = max(1, config.max_in_flight)
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="function")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        if inspect.iscoroutinefunction(self._function):
+            self._loop = asyncio.new_event_loop()
+            Thread(target=_serve, args=(self._loop,), name="function", daemon=True).start()
 
     async def ask(self, call: Call) -> Reply:
         """Call the function; what it raises or answers wrongly is a failed call, never a tie."""
         shown: tuple[str, ...] = (call.first, call.second)
         if self._with_question:
             shown = (call.pair.question, *shown)
-        if inspect.iscoroutinefunction(self._function):
-            return await _awaited(self._function, shown)
+        if self._loop is not None:
+            work = _awaited(cast("_Async", self._function), shown)
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, _called, self._function, shown)
 
     async def aclose(self) -> None:
         """End the threads."""
         self._pool.shutdown(wait=False)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
 
 
 def _called(function: Callable[..., object], shown: tuple[str, ...]) -> Reply:
@@ -60,7 +76,7 @@ def _called(function: Callable[..., object], shown: tuple[str, ...]) -> Reply:
         return _raised(error)
 
 
-async def _awaited(function: Callable[..., Awaitable[object]], shown: tuple[str, ...]) -> Reply:
+async def _awaited(function: _Async, shown: tuple[str, ...]) -> Reply:
     try:
         return read_answer(await function(*shown))
     except asyncio.CancelledError:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from judgebias.pipeline.suspects import CAREFUL_AFTER, Care, Suspects
 
 OPEN = 3
 """Blocks one worker may have open for one judge (measured: 2 to 3 keep the window full)."""
@@ -33,6 +35,8 @@ class Assignment:
     block: TaskBlock
     again: tuple[str, ...] = ()
     """Dead workers that had this block: their segments are read before anything is asked."""
+    care: Care | None = None
+    """How to find the call that kills the workers; None = nothing points at this block."""
 
 
 class BlockQueue:
@@ -44,9 +48,16 @@ class BlockQueue:
             self._waiting[block.judge].append(Assignment(block=block))
         self._open: dict[str, list[Assignment]] = defaultdict(list)
         self._dropped: set[str] = set()
+        self._careful: deque[Assignment] = deque()
+        self._nurse = ""
+        """The one worker that careful blocks go to, one at a time and nothing beside them."""
+        self._announced: dict[str, tuple[bytes, ...]] = {}
+        self._suspects = Suspects()
 
     def take(self, worker: str, *, without: Collection[str] = ()) -> Assignment | None:
         """Give the worker a block of the judge that has the fewest open, or None for now."""
+        if self._nurses(worker, without):
+            return self._take_careful(worker)
         mine = [held.block.judge for held in self._open[worker]]
         everyone = [held.block.judge for open_ in self._open.values() for held in open_]
         ready = [
@@ -60,35 +71,63 @@ class BlockQueue:
         self._open[worker].append(assignment)
         return assignment
 
+    def _nurses(self, worker: str, without: Collection[str]) -> bool:
+        """Tell whether this worker is the one that asks with care, and choose it when needed."""
+        if not self._nurse and self._careful and self._careful[0].block.judge not in without:
+            self._nurse = worker
+        if worker == self._nurse and not self._careful and not self._open[worker]:
+            self._nurse = ""
+        return worker == self._nurse
+
+    def _take_careful(self, worker: str) -> Assignment | None:
+        if self._open[worker] or not self._careful:
+            return None
+        held = self._careful.popleft()
+        care = self._suspects.care(held.block.judge, held.block.number)
+        assignment = replace(held, care=care)
+        self._open[worker].append(assignment)
+        return assignment
+
+    def announce(self, worker: str, keys: tuple[bytes, ...]) -> None:
+        """Note what a careful worker is about to send."""
+        self._announced[worker] = keys
+
     def give_back(self, worker: str, assignment: Assignment) -> None:
         """Close a block that the worker has finished with."""
         self._open[worker].remove(assignment)
+        self._announced.pop(worker, None)
 
     def bury(self, worker: str) -> int:
         """Put a dead worker's blocks back to the front; returns how many there were."""
         lost = self._open.pop(worker, [])
+        announced = self._announced.pop(worker, None)
+        if worker == self._nurse:
+            self._nurse = ""
         for held in lost:
             if held.block.judge in self._dropped:
                 continue
+            if held.care is not None:
+                self._suspects.died(held.block.judge, held.block.number, announced)
             again = Assignment(block=held.block, again=(*held.again, worker))
-            self._waiting[held.block.judge].appendleft(again)
+            if len(again.again) >= CAREFUL_AFTER:
+                self._careful.appendleft(again)
+            else:
+                self._waiting[held.block.judge].appendleft(again)
         return len(lost)
+
+    @property
+    def hopeless(self) -> dict[str, str]:
+        """Judge -> why no more of its blocks should be handed out."""
+        return {j: why for j, why in self._suspects.hopeless.items() if j not in self._dropped}
 
     def drop(self, judge: str) -> None:
         """Hand out no more blocks of a judge; its calls stay pending."""
         self._dropped.add(judge)
         self._waiting.pop(judge, None)
-
-    def drop_all(self) -> None:
-        """Hand out nothing more."""
-        self._waiting.clear()
+        self._careful = deque(held for held in self._careful if held.block.judge != judge)
 
     @property
     def finished(self) -> bool:
         """Whether no block waits and none is open."""
-        return not any(self._waiting.values()) and not any(self._open.values())
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether no block waits, though some may be open."""
-        return not any(self._waiting.values())
+        waiting = any(self._waiting.values()) or bool(self._careful)
+        return not waiting and not any(self._open.values())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -12,15 +14,10 @@ import ray
 
 from judgebias.errors import UsageError
 from judgebias.pipeline.place import LOCAL, effective_address
-
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-}
-"""Ray reads these when it starts; a user's own values stand."""
+from judgebias.pipeline.quiet import FAREWELL, quiet_ray
 
 KNOCK_S = 10.0
+FAREWELL_S = 10.0
 
 OBJECT_STORE_BYTES = 256 * 2**20
 """A local store holds the done keys and one small row per block, never a text."""
@@ -38,11 +35,10 @@ def connected(address: str, *, workers: int) -> Generator[int]:
     if ray.is_initialized():
         yield _quiet_cpus()
         return
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
+    quiet_ray()
     address = effective_address(address)
     try:
-        with _hushed():
+        with _hushed(), _same_handlers():
             _connect(address, workers)
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(
@@ -52,7 +48,14 @@ def connected(address: str, *, workers: int) -> Generator[int]:
     try:
         yield _quiet_cpus()
     finally:
-        ray.shutdown()
+        _leave()
+
+
+def _leave() -> None:
+    """Disconnect, but do not wait for a Ray that is gone: its farewell would take a minute."""
+    farewell = threading.Thread(target=ray.shutdown, name=FAREWELL, daemon=True)
+    farewell.start()
+    farewell.join(FAREWELL_S)
 
 
 def _quiet_cpus() -> int:
@@ -73,6 +76,20 @@ def _hushed() -> Generator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
+
+
+@contextmanager
+def _same_handlers() -> Generator[None]:
+    """Take back the signals: Ray puts its own handler for SIGTERM in place when it starts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _knock(address: str) -> None:

@@ -43,6 +43,10 @@ class OwnerHandle:
         """See `RunOwner.take`."""
         return await self._actor.take.remote(worker)
 
+    async def announce(self, worker: str, keys: tuple[bytes, ...]) -> None:
+        """See `RunOwner.announce`."""
+        await self._actor.announce.remote(worker, keys)
+
     async def close_block(self, worker: str, assignment: Assignment) -> None:
         """See `RunOwner.close_block`."""
         await self._actor.close_block.remote(worker, assignment)

@@ -78,7 +78,7 @@ class RunOwner:
         for name, other in list(self._workers.items()):
             if other.actor == actor and name != worker:
                 await self._outlive(other)
-                self._bury(name)
+                await self._bury(name)
         self._workers[worker] = _Worker(actor=actor, seen=self._clock())
 
     async def take(self, worker: str) -> Assignment | None:
@@ -91,6 +91,11 @@ class RunOwner:
                 return assignment
             await self._sleep(BEAT_S / 10)
         return None
+
+    async def announce(self, worker: str, keys: tuple[bytes, ...]) -> None:
+        """Hear what a careful worker is about to send, so that its death would accuse only that."""
+        if worker in self._workers:
+            self._queue.announce(worker, keys)
 
     async def close_block(self, worker: str, assignment: Assignment) -> None:
         """Close a block whose replies are all on disk."""
@@ -161,10 +166,11 @@ class RunOwner:
         self._driver_seen = now
         for name, state in list(self._workers.items()):
             if now - state.seen > LOST_S:
-                self._bury(name)
+                await self._bury(name)
         return Progress(
             counters=self._totals(),
             workers=len(self._workers),
+            deaths=len(self._dead),
             halted=dict(self._halted),
             fault=self._fault,
             forms=dict(self._forms),
@@ -178,7 +184,7 @@ class RunOwner:
                 totals.setdefault(judge, Counter()).update(counts)
         return {judge: dict(counts) for judge, counts in totals.items()}
 
-    def _bury(self, worker: str) -> None:
+    async def _bury(self, worker: str) -> None:
         if (state := self._workers.pop(worker, None)) is None:
             # Buried as lost while its successor waited for its lease.
             return
@@ -188,6 +194,8 @@ class RunOwner:
         }
         self._dead[worker] = finished
         self._queue.bury(worker)
+        for judge, reason in self._queue.hopeless.items():
+            await self.halt(judge, reason)
 
     async def _outlive(self, worker: _Worker) -> None:
         """Wait until the lease of a dead process has lapsed: an orphan may still be sending."""

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from types import FrameType
 
 import ray
@@ -15,10 +15,11 @@ from ray.data import ActorPoolStrategy
 from ray.exceptions import RayError
 
 from judgebias.config import JudgeConfig
-from judgebias.errors import Stopped
+from judgebias.errors import RayLost
 from judgebias.pipeline.blocks import OPEN
 from judgebias.pipeline.cluster import connected
 from judgebias.pipeline.handle import OwnerHandle
+from judgebias.pipeline.health import Health
 from judgebias.pipeline.plan import window_of
 from judgebias.pipeline.ready import Ready
 from judgebias.pipeline.worker import Worker
@@ -38,9 +39,10 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
         owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows)
         workers = min(engine.workers or cpus, len(ready.blocks))
         turns = _Turns(ready, owner, workers)
-        with _interrupts(owner.stop) as interrupted:
+        health = Health()
+        with _interrupts(owner.stop) as interrupted, closing(health):
             turns.start()
-            _follow(turns, owner, end, watch)
+            _follow(turns, owner, health, end, watch)
         end.interrupted = interrupted.is_set()
         owner.close()
     if turns.error is not None:
@@ -50,22 +52,27 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
 
 
 def _follow(
-    turns: _Turns, owner: OwnerHandle, end: RunEnd, watch: Callable[[Progress], None]
+    turns: _Turns,
+    owner: OwnerHandle,
+    health: Health,
+    end: RunEnd,
+    watch: Callable[[Progress], None],
 ) -> None:
     """Watch until the last turn is used, and keep the workers' leases alive by doing so.
 
     Raises
     ------
-    Stopped
-        When the owner cannot be reached: the head of the cluster is lost.
+    RayLost
+        When the owner cannot be reached, or Ray itself is gone.
     """
     try:
         while turns.is_alive():
+            health.check()
             _see(owner.driver_beat(), end, watch)
             turns.join(WATCH_S)
         _see(owner.driver_beat(), end, watch)
     except RayError as error:
-        raise Stopped(
+        raise RayLost(
             f"the Ray cluster was lost: {type(error).__name__}",
             do="start Ray again; the same command goes on from here",
         ) from error

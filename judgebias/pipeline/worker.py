@@ -8,6 +8,7 @@ Ray's threads only wait: all work happens on one event loop.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections import defaultdict
@@ -35,8 +36,11 @@ from judgebias.pipeline.missing import missing_calls
 from judgebias.pipeline.owner import Beat
 from judgebias.pipeline.permit import Lease
 from judgebias.pipeline.plan import RunPlan, window_of
+from judgebias.pipeline.suspects import groups, lethal_reply
 from judgebias.pipeline.window import Window
 from judgebias.replies import Reply
+
+FAREWELL_S = 5.0
 
 T = TypeVar("T")
 Columns = dict[str, npt.NDArray[Any]]
@@ -114,10 +118,28 @@ class Worker:
         calls = await asyncio.to_thread(
             missing_calls, self._plan, assignment, self._done, self._tried
         )
-        pending = await window.ask(calls, self._recorder(judge))
-        await self._journal.durable()
+        pending = await self._ask(assignment, calls, window)
         await self._tell_form(judge, ended=True)
         return len(calls) - pending, pending
+
+    async def _ask(self, assignment: Assignment, calls: list[Call], window: Window) -> int:
+        """Ask the calls; every reply is on disk when this returns how many stay pending."""
+        judge, care = assignment.block.judge, assignment.care
+        record = self._recorder(judge)
+        if care is None:
+            pending = await window.ask(calls, record)
+            await self._journal.durable()
+            return pending
+        pending = 0
+        for call in calls:
+            if deaths := care.lethal.get(call.key):
+                record(call, lethal_reply(self._config(judge), deaths))
+        for group in groups([call for call in calls if call.key not in care.lethal], care):
+            await self._owner.announce(self._name, tuple(call.key for call in group))
+            pending += await window.ask(group, record)
+            await self._journal.durable()
+        await self._journal.durable()
+        return pending
 
     def _recorder(self, judge: str) -> Callable[[Call, Reply], None]:
         fingerprint = self._plan.fingerprints[judge].hex()
@@ -138,7 +160,7 @@ class Worker:
     async def _window(self, judge: str) -> Window:
         async with self._opening.setdefault(judge, asyncio.Lock()):
             if judge not in self._windows:
-                config = next(j for j in self._plan.config.judges if j.name == judge)
+                config = self._config(judge)
                 self._counts[judge] = defaultdict(float)
                 self._windows[judge] = Window(
                     judge=await self._open(config),
@@ -147,6 +169,9 @@ class Worker:
                     on_halt=lambda reason: self._halt(judge, reason),
                 )
         return self._windows[judge]
+
+    def _config(self, judge: str) -> JudgeConfig:
+        return next(config for config in self._plan.config.judges if config.name == judge)
 
     async def _open(self, config: JudgeConfig) -> Judge:
         form = None
@@ -179,8 +204,8 @@ class Worker:
     def _heed(self, beat: Beat) -> None:
         """Follow what the owner says: shares, halted judges, and the end."""
         if beat.buried:
-            # Its blocks are with another process, and Ray starts a new one in its place.
-            os._exit(1)
+            self._tell(self._die())
+            return
         self._rank, self._workers = beat.rank, beat.workers
         for judge in self._plan.config.judges:
             if (window := self._windows.get(judge.name)) is None:
@@ -192,6 +217,14 @@ class Worker:
             self._grace = asyncio.get_running_loop().call_later(
                 self._plan.config.engine.grace_s, self._give_up
             )
+
+    async def _die(self) -> None:
+        """End this process: its blocks are with another one, and Ray starts a new one for it."""
+        with contextlib.suppress(TimeoutError, JournalWriteError):
+            # What has arrived is kept, even if it has been asked for again meanwhile.
+            async with asyncio.timeout(FAREWELL_S):
+                await self._journal.flush()
+        os._exit(1)
 
     def _give_up(self) -> None:
         for window in self._windows.values():

@@ -47,7 +47,7 @@ class Asking:
         segment.close()
         self.asked += [judge for judge, _ in calls]
         counters = {judge: {"verdicts": 1.0} for judge, _ in calls}
-        watch(Progress(counters=counters, workers=1, halted={}))
+        watch(Progress(counters=counters, workers=1, deaths=0, halted={}))
         self.end.asked = len(calls)
         self.end.pending = sum(ready.missing.values()) - len(calls)
         return self.end

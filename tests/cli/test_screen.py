@@ -26,10 +26,21 @@ class Shown:
         self.stream = stream
         self.screen = Screen(stream, clock=lambda: self.now)
 
-    def at(self, seconds: float, **counts: float) -> None:
+    def at(self, seconds: float, *, deaths: int = 0, **counts: float) -> None:
         self.now = 50.0 + seconds
         counters = {"j": counts} if counts else {}
-        self.screen.progress(Progress(counters=counters, workers=2, halted={}))
+        self.screen.progress(Progress(counters=counters, workers=2, deaths=deaths, halted={}))
+
+
+def test_a_dead_worker_is_said_once_for_each_death() -> None:
+    shown = Shown(io.StringIO())
+    shown.screen.start({"j": 10})
+    for second, deaths in enumerate([0, 1, 1, 3]):
+        shown.at(second, deaths=deaths)
+    assert shown.stream.getvalue().splitlines() == [
+        "a worker process died (1 so far); another takes its blocks",
+        "a worker process died (3 so far); another takes its blocks",
+    ]
 
 
 def test_plain_lines_come_every_few_seconds() -> None:

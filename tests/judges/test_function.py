@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 import types
 from collections.abc import Callable
 from functools import partial
@@ -30,9 +31,15 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Reply]:
     def asked(function: object, order: Order = Order.AB) -> Reply:
         module.judge = function  # type: ignore[attr-defined]
         config = FunctionJudge(name="f", provider="function", call="judge_of_the_test:judge")
-        return asyncio.run(FunctionCaller(config).ask(Call(pair=PAIR, order=order)))
+        return asyncio.run(asked_once(FunctionCaller(config), Call(pair=PAIR, order=order)))
 
     return asked
+
+
+async def asked_once(caller: FunctionCaller, call: Call) -> Reply:
+    reply = await caller.ask(call)
+    await caller.aclose()
+    return reply
 
 
 @pytest.mark.parametrize(("order", "shown"), [(Order.AB, ("A", "B")), (Order.BA, ("B", "A"))])
@@ -204,3 +211,32 @@ def test_a_name_inside_a_class_is_found(tmp_path: Path, monkeypatch: pytest.Monk
     judge = open_local(config, "")
     assert asyncio.run(judge.ask(Call(pair=PAIR, order=Order.AB))).slot is Slot.TIE
     sys.modules.pop("judges_of_a_user")
+
+
+def test_an_async_function_that_blocks_does_not_hold_the_workers_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    until = threading.Event()
+
+    async def blocks(_first: str, _second: str) -> str:
+        until.wait(10)
+        return "tie"
+
+    module = types.ModuleType("blocking_judges")
+    module.judge = blocks  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "blocking_judges", module)
+    caller = FunctionCaller(
+        FunctionJudge(name="f", provider="function", call="blocking_judges:judge")
+    )
+
+    async def beside() -> Slot | None:
+        asking = asyncio.create_task(caller.ask(Call(pair=PAIR, order=Order.AB)))
+        await asyncio.sleep(0)
+        # Were the loop held, this line would be reached only after the wait.
+        assert not asking.done()
+        until.set()
+        reply = await asking
+        await caller.aclose()
+        return reply.slot
+
+    assert asyncio.run(beside()) is Slot.TIE

@@ -78,22 +78,13 @@ def test_a_dropped_judge_is_handed_out_no_more_not_even_by_a_burial() -> None:
 
 def test_finished_means_none_waits_and_none_is_open() -> None:
     queue = BlockQueue(blocks(j=1))
-    assert (queue.exhausted, queue.finished) == (False, False)
+    assert not queue.finished
     held = take(queue, "w")
-    assert (queue.exhausted, queue.finished) == (True, False)
-    queue.give_back("w", held)
-    assert (queue.exhausted, queue.finished) == (True, True)
-    assert queue.take("w") is None
-    assert BlockQueue([]).finished
-
-
-def test_nothing_more_is_handed_out_after_drop_all() -> None:
-    queue = BlockQueue(blocks(j=2))
-    held = take(queue, "w")
-    queue.drop_all()
-    assert queue.take("w") is None
+    assert not queue.finished
     queue.give_back("w", held)
     assert queue.finished
+    assert queue.take("w") is None
+    assert BlockQueue([]).finished
 
 
 def test_only_the_holder_can_give_a_block_back() -> None:

@@ -28,6 +28,12 @@ SLOW = {"provider": "simulated", "latency_s": 0.05, "max_in_flight": 10, "tie_wi
 JUDGES = [{**SLOW, "name": "one"}, {**SLOW, "name": "two", "offset": 0.5, "failure_rate": 0.02}]
 
 
+def ray_process(process, name):
+    """Find one of the processes that a run's own Ray consists of."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    return next(child for child in children if name in " ".join(child.cmdline()[:1]))
+
+
 @pytest.fixture
 def runs(tmp_path):
     pairs = write_pairs(tmp_path / "pairs.jsonl", 900)
@@ -65,11 +71,18 @@ def test_kill_and_interrupt_and_the_same_command_end_in_the_same_bytes(runs, tmp
     assert "interrupted" in said
     assert "calls are pending; the same command goes on from here" in said
 
+    process = start(cut)
+    wait_for_rows(out / "journal", rows_of(out / "journal") + 100, process)
+    ray_process(process, "raylet").kill()
+    code, said = finish(process)
+    assert code == 4, said
+    assert "Ray was lost: the raylet of this machine has ended" in said
+
     until_complete(cut)
     same_tables(tmp_path / "calm", out)
-    # No verdict was asked for twice, but for what was in flight at the kill: ten of each judge.
+    # No verdict was asked for twice, but for what was in flight at two kills: ten of each judge.
     _, extra = first_wins(read_journal(out / "journal").table)
-    assert extra.filter(extra["slot"].is_not_null()).height <= 20
+    assert extra.filter(extra["slot"].is_not_null()).height <= 40
 
 
 def test_a_closed_terminal_and_a_killed_worker_leave_the_run_complete(tmp_path):
@@ -80,16 +93,59 @@ def test_a_closed_terminal_and_a_killed_worker_leave_the_run_complete(tmp_path):
     wait_for_rows(tmp_path / "out" / "journal", 200, process)
     # A closed terminal on the way stops nothing.
     process.send_signal(signal.SIGHUP)
-    children = psutil.Process(process.pid).children(recursive=True)
-    worker = next(child for child in children if "MapWorker" in " ".join(child.cmdline()))
-    worker.kill()
+    ray_process(process, "MapWorker").kill()
     code, said = finish(process)
     assert code == 0, said
+    assert "a worker process died (1 so far); another takes its blocks" in said
     assert "pending" not in said
     calls, extra = first_wins(read_journal(tmp_path / "out" / "journal").table)
     assert calls.height == 1800
     # Ten calls were in flight at most when the worker was killed.
     assert extra.height <= 10
+
+
+LETHAL = """
+import os
+
+def judge(first, second):
+    if "answer A 11 " in first:
+        os._exit(9)
+    return "first"
+"""
+
+
+def test_a_call_that_kills_its_worker_each_time_ends_as_a_failure(tmp_path):
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 60)
+    (tmp_path / "lethal.py").write_text(LETHAL, encoding="utf-8")
+    judge = {"provider": "function", "name": "f", "call": "lethal:judge", "max_tries_total": 2}
+    settings = {"pairs": pairs, "judges": [judge], "engine_workers": 2}
+    run = run_file(tmp_path / "run.toml", out="out", **settings)
+    code, said = finish(start(run), timeout=300)
+    assert code == 3, said
+    assert "1 call ended without a verdict" in said
+    calls, _ = first_wins(read_journal(tmp_path / "out" / "journal").table)
+    assert calls.height == 120
+    failed = calls.filter(calls["slot"].is_null()).row(0, named=True)
+    assert (failed["pair_id"], failed["order"]) == ("00011", "ab")
+    assert (failed["failure"], failed["attempts"]) == ("function_error", 2)
+    # The user's stdout is the table's: what Ray says of dead workers is not on it.
+    assert "raylet" not in said
+
+    code, said = finish(start(run))
+    assert code == 3, said
+    assert "all 120 calls of 1 judge are on disk" in said
+
+
+def test_a_signal_before_the_first_call_is_a_stop_as_any_other(runs):
+    calm, _ = runs
+    process = start(calm)
+    said = next(line for line in process.stderr if "calls to ask" in line)
+    process.send_signal(signal.SIGTERM)
+    code, later = finish(process)
+    assert code == 4, said + later
+    assert "interrupted" in later
+    assert "the same command goes on from here" in later
+    assert "Traceback" not in later
 
 
 @pytest.fixture
