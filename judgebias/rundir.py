@@ -14,7 +14,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import polars as pl
 from pydantic import Field, ValidationError
@@ -22,6 +22,7 @@ from pydantic import Field, ValidationError
 from judgebias.config import RunConfig
 from judgebias.config.judge import Strict
 from judgebias.errors import ConfigError, InputError, UsageError
+from judgebias.journal import crash_point
 from judgebias.publish import publish, publish_text
 
 FORMAT = 1
@@ -85,27 +86,42 @@ class RunDir:
             ) from error
 
     @contextmanager
-    def owned(self) -> Generator[None]:
+    def owned(self, *, take_over: bool = False) -> Generator[None]:
         """Hold the directory for this process; a second run is refused.
+
+        The lock of a process that died here is free, because the kernel let go of it. A name that
+        another host left in it says nothing of whether that process lives: it is only taken over
+        with `take_over`.
 
         Raises
         ------
         UsageError
-            When another process owns the run.
+            When another process owns the run, or seems to on another host.
         """
         with (self.path / "owner.lock").open("a+") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                lock.seek(0)
                 raise UsageError(
-                    f"the run directory {self.path} is in use: {lock.read().strip() or 'unknown'}",
+                    f"the run directory {self.path} is in use: {_said(lock) or 'unknown'}",
                     do="wait for that run, stop it, or choose another --out",
                 ) from error
+            left = _said(lock)
+            if left and not left.startswith(f"{_here()},") and not take_over:
+                raise UsageError(
+                    f"the run directory {self.path} was left by {left}",
+                    expected="an owner on this host, or one that ended by itself",
+                    do="make sure that process is gone, then use `judgebias run` with --take-over",
+                )
+            crash_point("lock:taken")
             lock.truncate(0)
-            lock.write(f"host {socket.gethostname()}, process {os.getpid()}, since {utc_now()}")
+            lock.write(f"{_here()}, process {os.getpid()}, since {utc_now()}")
             lock.flush()
-            yield
+            try:
+                yield
+            finally:
+                # Only an owner that was killed leaves its name.
+                lock.truncate(0)
 
     @property
     def exists(self) -> bool:
@@ -189,7 +205,34 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def _here() -> str:
+    return f"host {socket.gethostname()}"
+
+
+def _said(lock: TextIO) -> str:
+    lock.seek(0)
+    return lock.read().strip()
+
+
 def _probe(folder: Path) -> None:
     target = folder / f".probe.{os.getpid()}"
     publish_text(target, "probe")
-    target.unlink()
+    try:
+        with target.open() as one, target.open() as other:
+            fcntl.flock(one, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _locks(other):
+                raise UsageError(
+                    f"{folder}: the file system does not keep locks",
+                    expected="flock, which keeps two runs and two writers apart",
+                    do="choose another `out` or --out, or mount it with locks",
+                )
+    finally:
+        target.unlink()
+
+
+def _locks(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -140,6 +142,28 @@ def test_a_directory_that_another_process_holds_is_refused(run: RunDir) -> None:
     with run.owned():
         assert f"process {os.getpid()}" in owner_of(run)
     assert owner_of(run) == ""
+
+
+def test_a_lock_that_another_host_left_is_only_taken_over_when_told(run: RunDir) -> None:
+    lock = run.path / "owner.lock"
+    left = "host elsewhere, process 7, since 2026-01-02T03:04:05+00:00"
+    lock.write_text(left, encoding="utf-8")
+    with pytest.raises(UsageError, match=f"was left by {re.escape(left)}") as error:
+        run.owned().__enter__()
+    assert "--take-over" in error.value.do
+    assert lock.read_text(encoding="utf-8") == left
+    with run.owned(take_over=True):
+        assert f"process {os.getpid()}" in owner_of(run)
+    # An owner that ends by itself, with an error too, leaves a lock that any host may take.
+    with pytest.raises(KeyError), run.owned():
+        raise KeyError
+    assert lock.read_text(encoding="utf-8") == ""
+
+
+def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(fcntl, "flock", lambda _file, _how: None)
+    with pytest.raises(UsageError, match="does not keep locks"):
+        RunDir(tmp_path / "run").prepare()
 
 
 def test_nobody_holds_a_directory_that_was_never_run(tmp_path: Path) -> None:

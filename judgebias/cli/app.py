@@ -15,6 +15,7 @@ import typer
 from judgebias.cli.exits import Exit
 from judgebias.cli.plan import print_plan
 from judgebias.cli.reparse import reparse as reread_replies
+from judgebias.cli.salvage import salvage_run
 from judgebias.cli.screen import Screen
 from judgebias.cli.status import print_status
 from judgebias.cli.summarize import summarize_sources
@@ -129,13 +130,22 @@ def run(
     address: Address = "",
     json: Json = False,
     yes: Annotated[bool, typer.Option("--yes", help="Agree to the price.")] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Own a run that a dead host left locked.")
+    ] = False,
 ) -> int:
     """Ask what is missing, then write the tables. The same command again resumes."""
     from judgebias.cli.run import Overrides
     from judgebias.cli.run import run_file as start
 
     overrides = Overrides(
-        pairs=pairs, out=out, address=address, judges=tuple(judge or ()), limit=limit, yes=yes
+        pairs=pairs,
+        out=out,
+        address=address,
+        judges=tuple(judge or ()),
+        limit=limit,
+        yes=yes,
+        take_over=take_over,
     )
     return start(run_file, overrides, Screen(), as_json=json)
 
@@ -165,6 +175,15 @@ def reparse(
 ) -> int:
     """Read the kept raw replies again by today's rules, and write the tables; buys nothing."""
     print_summary(reread_replies(folder, Screen()), as_json=json)
+    return Exit.COMPLETE
+
+
+@app.command()
+def salvage(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+) -> int:
+    """Save the whole records of damaged journal files; what is lost is asked again by `run`."""
+    salvage_run(folder, Screen())
     return Exit.COMPLETE
 
 

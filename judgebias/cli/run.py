@@ -35,6 +35,8 @@ class Overrides:
     limit: int = 0
     yes: bool = False
     """Agree to the price."""
+    take_over: bool = False
+    """Own the run directory even if another host's process seems to."""
 
 
 def run_file(path: Path, overrides: Overrides, screen: Screen, *, as_json: bool = False) -> Exit:
@@ -49,8 +51,14 @@ def run(
     config: RunConfig, base: Path, overrides: Overrides, screen: Screen
 ) -> tuple[pl.DataFrame, Exit]:
     """Ask every call that is missing, write the tables, and say how it ended."""
-    only = overrides.judges
-    with interruptible(), prepared(config, base=base, limit=overrides.limit, only=only) as ready:
+    checked = prepared(
+        config,
+        base=base,
+        limit=overrides.limit,
+        only=overrides.judges,
+        take_over=overrides.take_over,
+    )
+    with interruptible(), checked as ready:
         for notice in ready.notices:
             screen.say(notice)
         screen.say(_plan_line(ready))

@@ -14,6 +14,7 @@ from judgebias.errors import InputError, UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.journal import first_wins, read_journal, write_calls
 from judgebias.pairs import PairsSpec, survey_pairs
+from judgebias.pipeline.used_up import list_used_up
 from judgebias.records import join_pairs, read_records
 from judgebias.rundir import Manifest, RunDir
 from judgebias.tone import DENSITY_COLUMNS
@@ -47,9 +48,13 @@ def summarize_sources(
 
 def summarize_run(run: RunDir, screen: Screen) -> pl.DataFrame:
     """Write all tables of a run directory, and its calls."""
-    pairs = asked_pairs(run, run.manifest())["pair"]
+    manifest = run.manifest()
+    pairs = asked_pairs(run, manifest)["pair"]
     write_calls(run.journal, run.path / "calls.parquet", pairs=pairs)
-    return write(evidence_of_run(run), run.path, screen)
+    summary = write(evidence_of_run(run), run.path, screen)
+    if summary["n_failed"].sum():
+        list_used_up(run, manifest)
+    return summary
 
 
 def write(evidence: Evidence, out: Path, screen: Screen) -> pl.DataFrame:

@@ -10,7 +10,14 @@ from judgebias.journal.crash import crash_point
 from judgebias.journal.done import contains, done_keys, failed_tries
 from judgebias.journal.merge import merge_segments
 from judgebias.journal.read import JournalReader, JournalReport
-from judgebias.journal.recover import Recovery, Salvage, recover, salvage
+from judgebias.journal.recover import (
+    Recovery,
+    Salvage,
+    Salvaged,
+    recover,
+    salvage,
+    salvage_journal,
+)
 from judgebias.journal.rows import SCHEMA, Row, now_us, row_of
 from judgebias.journal.segment import JournalWriteError, Segment
 from judgebias.journal.table import (
@@ -33,6 +40,7 @@ __all__ = [
     "Recovery",
     "Row",
     "Salvage",
+    "Salvaged",
     "Segment",
     "contains",
     "crash_point",
@@ -46,5 +54,6 @@ __all__ = [
     "recover",
     "row_of",
     "salvage",
+    "salvage_journal",
     "write_calls",
 ]

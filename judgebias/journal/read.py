@@ -173,7 +173,7 @@ def damage(path: Path, gap: Gap) -> JournalDamaged:
     return JournalDamaged(
         f"{path}: at byte {gap.start}, {what}, and valid frames follow",
         expected="frames without a gap: this is damage to the file, not an interrupted write",
-        do="salvage what is whole into a new segment, then move this file out of the journal; "
+        do="`judgebias salvage DIR` saves what is whole and puts the damaged file aside; "
         "calls whose replies are lost are asked again",
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgebias.errors import JournalDamaged, UsageError
+from judgebias.journal.crash import crash_point
 from judgebias.journal.frame import Frame, Gap, SegmentInfo, pieces, read_head
 from judgebias.journal.read import OpenSegment, damage, segment_paths
 from judgebias.journal.segment import SegmentFile, new_info, sync_folder
@@ -145,6 +146,50 @@ def salvage(segment: Path, out: Path) -> Salvage:
         return _copy(pieces(file, start, size, number), _salvaged(info, out))
     finally:
         os.close(file)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Salvaged:
+    """One damaged segment that was replaced by its whole frames."""
+
+    original: Path
+    aside: Path
+    """Where the original is now: in the journal's folder, and no part of the journal."""
+    rows: int
+    lost: tuple[tuple[int, int], ...]
+    """Byte ranges of the original that hold no valid frame."""
+
+
+def salvage_journal(folder: Path) -> list[Salvaged]:
+    """Replace every damaged segment; only the run's owner does this.
+
+    The copy is in place before the original is put aside, so no moment is without its replies; a
+    reply that is in both counts once.
+    """
+    return [_replace(path) for path in segment_paths(folder) if _damaged(path)]
+
+
+def _damaged(path: Path) -> bool:
+    try:
+        with closing(OpenSegment.open(path)) as segment:
+            _inspect(segment)
+    except JournalDamaged:
+        return True
+    return False
+
+
+def _replace(path: Path) -> Salvaged:
+    copy = path.with_name(f"{path.stem}-salvaged{path.suffix}")
+    beside = copy.with_name(f".{copy.name}.tmp")
+    beside.unlink(missing_ok=True)
+    saved = salvage(path, beside)
+    beside.replace(copy)
+    sync_folder(path.parent)
+    crash_point("salvage:before_aside")
+    aside = path.with_name(path.name + ".damaged")
+    path.replace(aside)
+    sync_folder(path.parent)
+    return Salvaged(original=path, aside=aside, rows=saved.rows, lost=saved.lost)
 
 
 def _start_of(file: int, size: int, path: Path) -> tuple[SegmentInfo | None, int]:

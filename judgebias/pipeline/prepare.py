@@ -32,7 +32,12 @@ from judgebias.rundir import Manifest, RunDir, check_same
 
 @contextmanager
 def prepared(
-    config: RunConfig, *, base: Path, limit: int = 0, only: tuple[str, ...] = ()
+    config: RunConfig,
+    *,
+    base: Path,
+    limit: int = 0,
+    only: tuple[str, ...] = (),
+    take_over: bool = False,
 ) -> Generator[Ready]:
     """Check everything and hold the run directory while the run goes on.
 
@@ -46,6 +51,8 @@ def prepared(
         Judge only a seeded sample of this many pairs; 0 = all. A larger sample contains a smaller.
     only
         Ask only these judges now; () = all.
+    take_over
+        Own the run directory even if another host's process seems to.
 
     Raises
     ------
@@ -57,7 +64,7 @@ def prepared(
     rundir = _checked(config, base, only)
     _open_keys(config, base, only)
     rundir.prepare()
-    with rundir.owned():
+    with rundir.owned(take_over=take_over):
         checked = _read(config, base, rundir, limit, lambda spec: _survey_to_file(spec, rundir))
         rundir.write_index(checked.survey.index)
         torn = _recovered(rundir)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from judgebias.calls import KEY_BYTES, call_keys, call_mask
 from judgebias.design import Words
@@ -15,6 +14,7 @@ from judgebias.journal import contains, done_keys, failed_tries
 from judgebias.pairs import Survey
 from judgebias.pipeline.blocks import TaskBlock
 from judgebias.pipeline.plan import RunPlan
+from judgebias.pipeline.used_up import split_tries
 from judgebias.rundir import RunDir
 from judgebias.verdicts import Order
 
@@ -114,15 +114,15 @@ def _done(
     tries = failed_tries(rundir.journal, mine, done)
     if not tries.height:
         return done, {}, []
-    limits = {judge.name: judge.max_tries_total for judge in plan.config.judges}
-    bound = pl.col("judge").cast(pl.String).replace_strict(limits, return_dtype=pl.Int64)
-    used_up = tries.filter(pl.col("attempts") >= bound)
-    again = tries.filter(pl.col("attempts") < bound)
+    used_up, again = split_tries(tries, plan.config)
     tried = dict(zip(again["key"], again["attempts"], strict=True))
     if not used_up.height:
         return done, tried, []
     keys = np.frombuffer(b"".join(used_up["key"]), dtype=np.uint64).reshape(-1, KEY_BYTES // 8)
     both = np.concatenate([done, keys.T], axis=1)
     order = np.lexsort((both[1], both[0]))
-    sentence = f"{used_up.height} calls failed max_tries_total times and are not asked again"
+    sentence = (
+        f"{used_up.height:,} calls failed max_tries_total times and are not asked again: "
+        f"see {rundir.rejects}"
+    )
     return np.ascontiguousarray(both[:, order]), tried, [sentence]

@@ -27,6 +27,8 @@ class Asking:
 
     most: int | None = None
     """Calls to ask before it stops; None = all."""
+    frame_rows: int = 1000
+    """Replies that are made durable together."""
     end: RunEnd = field(default_factory=RunEnd)
     asked: list[str] = field(default_factory=list[str])
     """The judge of each call that was asked."""
@@ -43,6 +45,8 @@ class Asking:
             name = ready.plan.fingerprints[judge].hex()
             row = row_of(call, reply, digest=call.digest, judge=judge, fingerprint=name)
             segment.append(row)
+            if segment.buffered == self.frame_rows:
+                segment.flush()
         segment.flush()
         segment.close()
         self.asked += [judge for judge, _ in calls]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,69 @@ def test_addresses_of_pairs_stay_as_they_are(tmp_path: Path) -> None:
 def test_an_unknown_judge_is_refused() -> None:
     with pytest.raises(ConfigError, match="no judge is named 'x'"):
         overridden(config(), Overrides(judges=("calm", "x")))
+
+
+def test_calls_whose_tries_are_used_up_are_rejects_and_not_asked_again(
+    tmp_path: Path, asking: Asking, capsys: Read
+) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 20)
+    with pairs.open("a", encoding="utf-8") as file:
+        file.write('{"pair_id": "bad", "question": "q"}\n')
+    judge = {**FLAKY, "failure_rate": 1.0, "max_attempts": 1, "max_tries_total": 2}
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[judge], out="out")
+    rejects = tmp_path / "out" / "rejects.jsonl"
+    for listed in (1, 41):
+        assert run_app(["run", str(run)]) == 3
+        assert len(rejects.read_text(encoding="utf-8").splitlines()) == listed
+    assert len(asking.asked) == 80
+    capsys.readouterr()
+    assert run_app(["run", str(run)]) == 3
+    said = capsys.readouterr().err
+    assert "40 calls failed max_tries_total times and are not asked again: see" in said
+    assert "nothing to ask" in said
+    assert len(asking.asked) == 80
+    rows = [json.loads(line) for line in rejects.read_text(encoding="utf-8").splitlines()]
+    assert (rows[0]["row"], rows[0]["field"]) == (21, "answer_a")
+    assert rows[1] == {
+        "file": None,
+        "row": None,
+        "pair_id": "00000",
+        "field": "judge",
+        "reason": "task task0, judge flaky, order ab, repeat 1: failed 2 times, the last time as "
+        "server; not asked again",
+    }
+    # The tables count each as the failure it is: nothing vanishes.
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    whole = next(row for row in summary if row["task"] == "ALL")
+    assert (whole["n_pairs"], whole["n_calls"], whole["n_failed"]) == (20, 40, 40)
+
+
+def test_a_damaged_journal_stops_salvage_saves_and_a_run_asks_what_is_lost(
+    run: Path, asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    asking.frame_rows = 20
+    assert run_app(["run", str(run)]) == 0
+    out = tmp_path / "out"
+    shutil.copytree(out, tmp_path / "kept")
+    (segment,) = (out / "journal").glob("*.seg")
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 4
+    segment.write_bytes(bytes(data))
+    capsys.readouterr()
+
+    assert run_app(["run", str(run)]) == 2
+    said = capsys.readouterr().err
+    assert f"{segment}: at byte " in said
+    assert "judgebias salvage" in said
+    assert segment.read_bytes() == bytes(data)
+
+    assert run_app(["salvage", str(out)]) == 0
+    said = capsys.readouterr().err
+    assert f"{segment}: 60 replies saved, bytes " in said
+    assert (out / "journal" / f"{segment.name}.damaged").read_bytes() == bytes(data)
+    asking.asked.clear()
+    assert run_app(["run", str(run)]) == 0
+    assert len(asking.asked) == 20
+    same_tables(tmp_path / "kept", out)
+    assert run_app(["salvage", str(out)]) == 0
+    assert "no damage, nothing was changed" in capsys.readouterr().err
