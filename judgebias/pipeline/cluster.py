@@ -20,12 +20,14 @@ KNOCK_S = 10.0
 FAREWELL_S = 10.0
 
 OBJECT_STORE_BYTES = 256 * 2**20
-"""A local store holds the done keys and one small row per block, never a text."""
+"""A local store holds one small row per block and never a text; what is shared comes on top."""
 
 
 @contextmanager
-def connected(address: str, *, workers: int) -> Generator[int]:
+def connected(address: str, *, workers: int, shared_bytes: int = 0) -> Generator[int]:
     """Connect, give the number of CPUs, and disconnect; a Ray that is connected already is used.
+
+    `shared_bytes` is what the workers share: a local store without room would write it to disk.
 
     Raises
     ------
@@ -39,7 +41,7 @@ def connected(address: str, *, workers: int) -> Generator[int]:
     address = effective_address(address)
     try:
         with _hushed(), _same_handlers():
-            _connect(address, workers)
+            _connect(address, workers, shared_bytes)
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(
             f"cannot reach Ray at {address or 'a local start'}: {error}",
@@ -105,7 +107,7 @@ def _knock(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
 
 
-def _connect(address: str, workers: int) -> None:
+def _connect(address: str, workers: int, shared_bytes: int) -> None:
     if address:
         _knock(address)
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
@@ -114,7 +116,7 @@ def _connect(address: str, workers: int) -> None:
         address=LOCAL,
         num_cpus=max(workers, os.cpu_count() or 1),
         include_dashboard=False,
-        object_store_memory=OBJECT_STORE_BYTES,
+        object_store_memory=OBJECT_STORE_BYTES + shared_bytes,
         logging_level=logging.ERROR,
         log_to_driver=False,
     )

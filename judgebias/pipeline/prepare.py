@@ -22,6 +22,7 @@ from judgebias.judges.local import open_local
 from judgebias.judges.secrets import read_key
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.changes import changes_of_input
+from judgebias.pipeline.files import check_files
 from judgebias.pipeline.identify import describe, identify
 from judgebias.pipeline.place import runs_here
 from judgebias.pipeline.plan import RunPlan
@@ -95,6 +96,7 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
             f"out = {config.out!r} is a URI", expected="a folder that this machine can write"
         )
     refuse_unbuilt(config)
+    check_files(config)
     for judge in config.judges:
         asked = not only or judge.name in only
         if asked and isinstance(judge, FunctionJudge | ReplayJudge):

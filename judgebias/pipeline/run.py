@@ -34,7 +34,8 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
     """Ask every missing call on Ray; `watch` sees the progress a few times a second."""
     engine = ready.plan.config.engine
     end = RunEnd()
-    with connected(engine.address, workers=engine.workers) as cpus:
+    shared = ready.done.nbytes
+    with connected(engine.address, workers=engine.workers, shared_bytes=shared) as cpus:
         windows = {name: window_of(judge) for name, judge in _judges(ready).items()}
         owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows)
         workers = min(engine.workers or cpus, len(ready.blocks))

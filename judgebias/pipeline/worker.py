@@ -31,6 +31,7 @@ from judgebias.judges.asker import Asker
 from judgebias.judges.judge import Judge
 from judgebias.judges.opening import open_any
 from judgebias.pipeline.blocks import Assignment
+from judgebias.pipeline.files import allow_files
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.missing import missing_calls
 from judgebias.pipeline.owner import Beat
@@ -50,6 +51,7 @@ class Worker:
     """Asks blocks of calls; made once per Ray actor."""
 
     def __init__(self, plan: RunPlan, owner: OwnerHandle, shared: list[Any]) -> None:
+        allow_files()
         context = ray.get_runtime_context()
         self._plan = plan
         self._owner = owner

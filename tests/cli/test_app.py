@@ -132,6 +132,12 @@ def test_help_is_no_fault(capsys: Read) -> None:
     assert run_app(["run", "--help"]) == 0
 
 
+def test_help_names_no_key_option(capsys: Read) -> None:
+    """A key on a command line is in the shell's history and in every list of processes."""
+    assert run_app(["run", "--help"]) == 0
+    assert "key" not in capsys.readouterr().out.lower()
+
+
 def put(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def failing(*_: object, **__: object) -> None:
         raise error

@@ -41,6 +41,8 @@ def test_a_run_asks_everything_writes_the_tables_and_prints_one(
     names = {path.name for path in (run.parent / "out").iterdir()}
     assert names >= {"calls.parquet", "verdicts.parquet", "rejects.jsonl", "run.json", "tables"}
     assert names >= {f"summary.{kind}" for kind in ("csv", "json", "parquet", "md")}
+    # It holds the raw replies: answers, and what a provider says of an organisation.
+    assert (run.parent / "out" / "calls.parquet").stat().st_mode & 0o077 == 0
 
 
 def test_the_same_command_again_asks_nothing_and_changes_no_byte(

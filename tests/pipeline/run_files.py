@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import psutil
+
 from judgebias.journal import read_journal
 
 TABLES = ("summary.csv", "summary.json", "summary.parquet", "summary.md", "verdicts.parquet")
@@ -106,8 +108,15 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def same_tables(one: Path, other: Path) -> None:
+def ray_process(process: subprocess.Popen[str], name: str) -> psutil.Process:
+    """Find one of the processes that a run's own Ray consists of."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    return next(child for child in children if name in " ".join(child.cmdline()[:1]))
+
+
+def same_tables(one: Path, other: Path, *, but: tuple[str, ...] = ()) -> None:
     """Compare every table that must be byte-equal."""
     names = [*TABLES, *(f"tables/{path.name}" for path in (one / "tables").iterdir())]
+    names = [name for name in names if name not in but]
     different = [n for n in names if (one / n).read_bytes() != (other / n).read_bytes()]
     assert not different

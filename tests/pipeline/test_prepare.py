@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,7 @@ def test_the_manifest_says_what_was_run(folder: Folder) -> None:
     assert (manifest.n_pairs, manifest.config.seed, manifest.epoch) == (100, 3, 1)
     assert {"python", "ray", "polars", "openai"} <= manifest.versions.keys()
     assert manifest.pairs_below == ready.plan.design.pairs_below < 2**64
+    assert datetime.fromisoformat(manifest.started).utcoffset() == timedelta(0)
     before = manifest.input_fingerprint
     folder.pairs(99)
     assert folder.ready(ONE).rundir.manifest().input_fingerprint != before

@@ -10,12 +10,16 @@ import polars as pl
 import pytest
 
 from judgebias.cli import run_app
+from judgebias.journal import first_wins, read_journal
 from judgebias.prompts import VerdictForm
 from judgebias.verdicts import Slot
 from tests.pipeline.run_files import (
     finish,
     kill,
+    ray_process,
+    rows_of,
     run_file,
+    same_tables,
     start,
     wait_for_rows,
     write_pairs,
@@ -86,7 +90,12 @@ def test_500_pairs_of_two_judges_are_bought_once_and_the_key_is_nowhere(tmp_path
 
 def test_a_wrong_key_stops_at_once_and_a_good_one_finishes(tmp_path, server):
     run = wire_run(tmp_path, server, 60)
-    code, said = finish(start(run, "--yes", **{**KEYS, "OPENAI_API_KEY": "sk-wrong-0123456789"}))
+    wrong = {**KEYS, "OPENAI_API_KEY": "sk-wrong-0123456789"}
+    with TemporaryDirectory(prefix="jb") as ray_folder:
+        code, said = finish(start(run, "--yes", RAY_TMPDIR=ray_folder, **wrong))
+        for key in ("sk-wrong-0123456789", KEY):
+            assert left_behind(Path(ray_folder), key) == left_behind(tmp_path / "out", key) == []
+        assert left_behind(Path(ray_folder), "raylet") != []
     assert code == 4, said
     assert "o was stopped: " in said
     assert "sk-wrong" not in said
@@ -160,15 +169,37 @@ def test_reparse_reads_kept_replies_by_other_rules_and_buys_nothing(tmp_path, se
     assert costs.filter(pl.col("judge") == "o")["n_extra"].item() == 4
 
 
-def test_after_a_kill_the_bill_is_within_the_calls_in_flight(tmp_path, server):
+def test_five_kills_buy_again_only_what_was_in_flight_and_end_in_the_same_bytes(tmp_path, server):
+    server.script(
+        Rule(action=faults.SERVER_ERROR, probability=0.03, nth=(1, 1)),
+        Rule(action=faults.too_many("0.2"), wire="openai", skip=300, times=5),
+    )
     run = wire_run(tmp_path, server, 400)
-    process = start(run, "--yes", **KEYS)
-    wait_for_rows(tmp_path / "out" / "journal", 300, process)
-    kill(process)
+    journal, billed = tmp_path / "out" / "journal", []
+    for victim in ("driver", "worker", "driver", "worker", "driver"):
+        process = start(run, "--yes", **KEYS)
+        wait_for_rows(journal, rows_of(journal) + 150, process)
+        if victim == "driver":
+            kill(process)
+        else:
+            ray_process(process, "MapWorker").kill()
+            wait_for_rows(journal, rows_of(journal) + 50, process)
+            # The fleet is whole again; what it does now is lost with the driver.
+            kill(process)
+        billed.append(server.bill()["billed"])
     code, said = finish(start(run, "--yes", **KEYS))
     assert code == 0, said
     bill = server.bill()
     assert bill["distinct"] == 1600
-    # Sixteen in flight of each judge; an orphan may send for as long as its lease lasts, but
-    # what it bought before it stopped is in its segment.
-    assert bill["billed"] <= 1600 + 32
+    # Sixteen in flight of each judge at each of seven kills.
+    assert bill["billed"] <= 1600 + 7 * 32, billed
+    calls, _ = first_wins(read_journal(journal).table)
+    assert (calls.height, calls["slot"].null_count()) == (1600, 0)
+
+    server.script()
+    calm = tmp_path / "calm"
+    calm.mkdir()
+    code, said = finish(start(wire_run(calm, server, 400), "--yes", **KEYS))
+    assert code == 0, said
+    # What it cost is what differs.
+    same_tables(calm / "out", tmp_path / "out", but=("tables/costs.csv",))
