@@ -13,6 +13,7 @@ from judgebias.design import Design, words_of
 from judgebias.errors import InputError, UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.journal import first_wins, read_journal, write_calls
+from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline.used_up import list_used_up
 from judgebias.records import join_pairs, read_records
@@ -41,6 +42,10 @@ def summarize_sources(
         return write(evidence_of_run(run), Path(out or run.path), screen)
     if not out:
         raise UsageError("--out is missing", expected="--out DIR, a folder for the tables")
+    for source in sources:
+        refuse_own_outputs("SOURCE", source, base=Path.cwd(), out=Path(out), deep=True)
+    if pairs:
+        refuse_own_outputs("--pairs", pairs, base=Path.cwd(), out=Path(out), deep=False)
     return write(
         evidence_of_records(sources, pairs, cluster or "question", screen), Path(out), screen
     )

@@ -20,6 +20,7 @@ from judgebias.families import families_of, judge_families, own_family_warnings
 from judgebias.journal import merge_segments, recover
 from judgebias.judges.local import open_local
 from judgebias.judges.secrets import read_key
+from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.changes import changes_of_input
 from judgebias.pipeline.files import check_files
@@ -97,11 +98,22 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
         )
     refuse_unbuilt(config)
     check_files(config)
+    _refuse_own_outputs(config, base)
     for judge in config.judges:
         asked = not only or judge.name in only
         if asked and isinstance(judge, FunctionJudge | ReplayJudge):
             open_local(judge, str(base))
     return RunDir(base / config.out)
+
+
+def _refuse_own_outputs(config: RunConfig, base: Path) -> None:
+    """Keep the run's own files out of what it reads the next time."""
+    out = base / config.out
+    refuse_own_outputs("pairs", config.pairs, base=base, out=out, deep=False)
+    for judge in config.judges:
+        if isinstance(judge, ReplayJudge):
+            what = f"path of judge {judge.name!r}"
+            refuse_own_outputs(what, judge.path, base=base, out=out, deep=True)
 
 
 def _open_keys(config: RunConfig, base: Path, only: tuple[str, ...]) -> None:
