@@ -15,7 +15,6 @@ def taken(folder: Path, source: str, out: str, *, deep: bool = False) -> str:
     try:
         refuse_own_outputs("pairs", source, base=folder, out=folder / out, deep=deep)
     except ConfigError as error:
-        assert "choose another `out`" in error.do
         return error.given.partition("what the run writes: ")[2]
     return ""
 
@@ -88,8 +87,10 @@ def test_what_a_glob_finds_is_what_is_refused(tmp_path: Path) -> None:
     for name in OUTPUTS:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).touch()
-    patterns = ("*", "**", "*/*", "**/*", "a/**", "a/*/*.csv", "**/run/*.json*", "a/**/tables/*",
-                "**/[s-v]*.parquet", "*/*/*/p*", "a/run/summary.???", "b/**", "a/run/.*")  # fmt: skip
+    patterns = (
+        *("*", "**", "*/*", "**/*", "a/**", "a/*/*.csv", "**/run/*.json*", "a/**/tables/*"),
+        *("**/[s-v]*.parquet", "*/*/*/p*", "a/run/summary.???", "b/**", "a/run/.*"),
+    )
     for pattern in patterns:
         found = any(path.is_file() for path in tmp_path.glob(pattern)) or (
             pattern.endswith("**") and any(p.is_file() for p in tmp_path.glob(f"{pattern}/*"))

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import inspect
 import sys
+import traceback
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
@@ -23,6 +24,11 @@ _ANSWERS: dict[object, Slot] = {
     2: Slot.SECOND,
 }
 _Async: TypeAlias = Callable[..., Awaitable[object]]
+_IMPORTING = frozenset(
+    {__file__, importlib.__file__, "<frozen importlib._bootstrap>"}
+    | {"<frozen importlib._bootstrap_external>"}
+)
+"""Frames of the import itself, which say nothing of why it failed."""
 _GATHERS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -86,11 +92,15 @@ async def _awaited(function: _Async, shown: tuple[str, ...]) -> Reply:
 
 
 def _raised(error: BaseException) -> Reply:
+    return Reply(failure=FailureKind.FUNCTION_ERROR, message=_told(error))
+
+
+def _told(error: BaseException) -> str:
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - an exception of the user's may not even say what it is
         said = "its message cannot be shown"
-    return Reply(failure=FailureKind.FUNCTION_ERROR, message=f"{type(error).__name__}: {said}")
+    return f"{type(error).__name__}: {said}"
 
 
 def read_answer(answer: object) -> Reply:
@@ -109,7 +119,8 @@ def load_function(call: str, base: str = "") -> Callable[..., object]:
     Raises
     ------
     ConfigError
-        When the module or the name does not exist, or the name cannot be called.
+        When the module or the name does not exist, the module fails as it is imported, or the name
+        cannot be called.
     """
     module_name, _, name = call.partition(":")
     if base and base not in sys.path:
@@ -118,14 +129,33 @@ def load_function(call: str, base: str = "") -> Callable[..., object]:
         target: object = importlib.import_module(module_name)
         for part in name.split("."):
             target = getattr(target, part)
-    except (ImportError, AttributeError) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # A user's module may do anything as it is imported, sys.exit as well.
         raise ConfigError(
-            f"the judge function {call!r} cannot be imported: {error}",
+            f"the judge function {call!r} cannot be imported: {_first_line(error)}{_place(error)}",
             expected="module:name, in the run file's folder or on the import path of every worker",
+            do=f"see that `import {module_name}` works by itself, and that it has {name}",
         ) from error
     if not callable(target):
-        raise ConfigError(f"the judge function {call!r} is a {type(target).__name__}, not callable")
+        raise ConfigError(
+            f"the judge function {call!r} is a {type(target).__name__}, not callable",
+            expected="a function of (first, second) or (question, first, second)",
+            do="name the function itself",
+        )
     return target
+
+
+def _first_line(error: BaseException) -> str:
+    return (_told(error).splitlines() or [""])[0]
+
+
+def _place(error: BaseException) -> str:
+    """Say where in the user's own code an import failed, where that is known."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename not in _IMPORTING]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
 
 
 def takes_question(function: Callable[..., object], call: str) -> bool:
@@ -133,15 +163,19 @@ def takes_question(function: Callable[..., object], call: str) -> bool:
     expected = "(first, second) or (question, first, second)"
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ConfigError(
-            f"the judge function {call!r} does not say what it takes", expected=expected
+            f"the judge function {call!r} does not say what it takes",
+            expected=expected,
+            do="wrap it in a function of your own that names its arguments",
         ) from error
     needed = [p for p in parameters if p.default is p.empty and p.kind not in _GATHERS]
     named = [p.name for p in needed if p.kind is p.KEYWORD_ONLY]
     if len(needed) not in (2, 3) or named:
         only = f", {', '.join(named)} by name only" if named else ""
         raise ConfigError(
-            f"the judge function {call!r} takes {len(needed)} arguments{only}", expected=expected
+            f"the judge function {call!r} takes {len(needed)} arguments{only}",
+            expected=expected,
+            do="give the others a default, or wrap it in a function of your own",
         )
     return len(needed) == 3

@@ -240,3 +240,62 @@ def test_an_async_function_that_blocks_does_not_hold_the_workers_loop(
         return reply.slot
 
     assert asyncio.run(beside()) is Slot.TIE
+BROKEN = {
+    "exits": ("import sys\nsys.exit(3)\n", "SystemExit: 3", ", line 2)"),
+    "exits_quietly": ("raise SystemExit\n", "SystemExit: ", ", line 1)"),
+    "raises": ("x = 1\nraise RuntimeError('boom\\nmore')\n", "RuntimeError: boom", ", line 2)"),
+    "no_python": ("def f(: pass\n", "SyntaxError: invalid syntax", "line 1"),
+    "not_utf8": ("x = '\udce9'\n", "SyntaxError: ", ""),
+    "needs": (
+        "import no_such_module_anywhere\n",
+        "No module named 'no_such",
+        ", line 1)",
+    ),
+    "takes": ("from math import no_such_name\n", "cannot import name 'no_such_name'", ", line 1)"),
+    "lacks": ("def other(a, b): ...\n", "has no attribute 'judge'", ""),
+    "number": ("judge = 3\n", "is a int, not callable", ""),
+    "one": ("def judge(a): ...\n", "takes 1 arguments", ""),
+    "deep": ("def f(): f()\nf()\n", "RecursionError: ", ", line 1)"),
+    "unsayable": (
+        "class E(Exception):\n    def __str__(self): raise ValueError\nraise E\n",
+        "E: its message cannot be shown",
+        ", line 3)",
+    ),
+    "lazy": ("def __getattr__(name): raise OSError('no disk')\n", "OSError: no disk", ", line 1)"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_module_that_cannot_be_used_is_one_block_before_anything_is_asked(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, given, place = BROKEN[name]
+    module = f"broken_{name}"
+    (tmp_path / f"{module}.py").write_bytes(source.encode("utf-8", "surrogateescape"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    config = FunctionJudge(name="f", provider="function", call=f"{module}:judge")
+    try:
+        with pytest.raises(ConfigError) as error:
+            open_local(config, "")
+    finally:
+        sys.modules.pop(module, None)
+    block = str(error.value)
+    assert given in error.value.given
+    assert place in error.value.given
+    assert [line.split(":")[0] for line in block.splitlines()[1:]] == ["  expected", "  do"]
+    assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize("call", [".:f", "..x:f", "a..b:f", "math:.", "math:a."])
+def test_a_name_of_dots_alone_is_no_fault_of_ours(call: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be imported"):
+        load_function(call)
+
+
+def test_an_interrupt_while_a_module_is_imported_is_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "interrupted_module.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        load_function("interrupted_module:judge")
