@@ -21,6 +21,9 @@ _FIRST_ROWS = 1000
 """A required key that is in none of these is a missing column."""
 _TOO_LONG = Fault(field=None, reason=f"row is longer than {ROW_BYTES} bytes")
 _CUT = Fault(field=None, reason="cut off: the last line has no line end and is not whole JSON")
+_NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
+_LONGEST_ID_BITS = 12_000
+"""Python refuses to write out integers of many more digits than these bits give."""
 _TEXT_TYPES = {str, type(None)}
 _KINDS: dict[type, str] = {bool: "true or false", dict: "an object", list: "a list"}
 
@@ -68,7 +71,12 @@ def _parse(
             if line is None:
                 faults[place] = _TOO_LONG
             else:
-                row = parse(line, catch_duplicate_keys=True, float_mode="lossless-float")
+                row = parse(
+                    line,
+                    allow_inf_nan=False,
+                    catch_duplicate_keys=True,
+                    float_mode="lossless-float",
+                )
                 if type(row) is not dict:
                     faults[place] = Fault(field=None, reason="not a JSON object")
                     row = empty
@@ -92,9 +100,33 @@ def _explain(line: bytes, offset: int, file: str, message: str, spec: PairsSpec)
         return Fault(field=ours, reason=f"the key {twice[1]!r} is there twice")
     if "hex escape" in message:
         return Fault(field=None, reason=f"a lone surrogate or a broken \\u escape: {message}")
+    if fault := _no_json_number(line, spec):
+        return fault
     if not line.endswith(b"\n"):
         return _CUT
     return Fault(field=None, reason=f"not valid JSON: {message}")
+
+
+def _no_json_number(line: bytes, spec: PairsSpec) -> Fault | None:
+    """Name the NaN or Infinity that alone keeps a line from being JSON; Python writes them."""
+    try:
+        row = jiter.from_json(line, catch_duplicate_keys=True, float_mode="lossless-float")
+    except ValueError:
+        return None
+    items = row.items() if type(row) is dict else ()
+    words = {key: word for key, value in items if (word := _word_of(value))}
+    field = next((ours for ours, theirs in spec.names.items() if theirs in words), None)
+    key = next(iter(words), "") if field is None else spec.names[field]
+    where = f" in {key!r}" if key and field is None else ""
+    word = words.get(key, "NaN or Infinity")
+    return Fault(
+        field=field, reason=f"not valid JSON: {word} is not a finite number{where}; use null"
+    )
+
+
+def _word_of(value: object) -> str:
+    text = bytes(value).decode() if isinstance(value, jiter.LosslessFloat) else ""
+    return text if text in _NO_NUMBERS else ""
 
 
 def _watch(rows: list[_Row], faults: Faults, header: Header, file: str, *, checked: bool) -> bool:
@@ -131,7 +163,9 @@ def _texts(ours: str, values: list[object], faults: Faults) -> list[str | None]:
     for place, value in enumerate(values):
         text = _text(value) if ours in LABELS or value is None or isinstance(value, str) else ""
         if text == "" and value != "":
-            reason = f"expected a text, found {_KINDS.get(type(value), 'a number')}"
+            huge = ours in LABELS and type(value) is int
+            number = "a number of thousands of digits" if huge else "a number"
+            reason = f"expected a text, found {_KINDS.get(type(value), number)}"
             faults.setdefault(place, Fault(field=ours, reason=reason))
             text = None
         texts.append(text)
@@ -146,8 +180,7 @@ def _text(value: object) -> str | None:
         case bool():
             return "true" if value else "false"
         case int():
-            # Python refuses to write out integers of more digits than this.
-            return str(value) if value.bit_length() < 12_000 else ""
+            return str(value) if value.bit_length() < _LONGEST_ID_BITS else ""
         case jiter.LosslessFloat():
             return bytes(value).decode()
         case _:

@@ -170,7 +170,8 @@ def _whole(value: Value) -> int | None:
 def _share(value: Value) -> float | None:
     if isinstance(value, LosslessFloat):
         return float(value)
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else None
+    # A larger whole number is no share, and may be too large for a float.
+    return float(value) if type(value) is int and value in (0, 1) else None
 
 
 def _string(value: Value) -> str | None:
