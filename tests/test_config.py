@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,10 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one(
     assert expected in fault(given)
 
 
+NO_URLS = (
+    *("localhost:8000", "http://", "http://[::1", "http://h:99999", "http://h:x", "ftp://h/v1"),
+    *("http://h:0", "http://h/a b", "http://h\0", "nonsense", "//h/v1"),
+)
 WRONG = [
     (data(repeats=0), "`repeats`: Input should be greater than or equal to 1, got 0"),
     (data(swap_fraction=0), "`swap_fraction`: Input should be greater than 0, got 0"),
@@ -211,6 +216,46 @@ WRONG = [
     (data({"name": "x"}), "`judges[1].provider` is missing; known are anthropic, function"),
     (data(judge("openai", provider="opnai")), "`judges[1].provider`: there is no provider 'opnai'"),
     ({"out": "o", "judges": [JUDGES["simulated"]]}, "`pairs` is missing"),
+    # Numbers that would only fail where they are used, or never end.
+    (data(repeats=3_000_000_000), "`repeats`: Input should be less than or equal to 1000"),
+    (data(repeats=10**5000), "`repeats`"),
+    (data(seed=2**63), "`seed`: Input should be less than or equal to 9223372036854775807"),
+    (data(self_pair=10**12), "`self_pair`"),
+    (data(engine={"workers": 10**6}), "`engine.workers`: Input should be less than or equal to 10"),
+    (data(engine={"pairs_per_block": 10**17}), "`engine.pairs_per_block`"),
+    (data(engine={"grace_s": 1e300}), "`engine.grace_s`"),
+    (data(panel={"quorum": 2**40}), "`panel.quorum`"),
+    (data(judge("function", max_in_flight=10**9)), "`judges[1].max_in_flight`"),
+    (data(judge("openai", timeout_s=1e300)), "`judges[1].timeout_s`"),
+    (data(judge("openai", timeout_s=0)), "`judges[1].timeout_s`: Input should be greater than 0"),
+    (data(judge("openai", max_attempts=2**40)), "`judges[1].max_attempts`"),
+    (data(judge("openai", max_tries_total=2**70)), "`judges[1].max_tries_total`"),
+    (data(judge("openai", max_tokens=2**70)), "`judges[1].max_tokens`"),
+    (data(judge("openai", price={"input": 1e300, "output": 1})), "`judges[1].price.input`"),
+    (data(judge("simulated", latency_s=1e300)), "`judges[1].latency_s`"),
+    (data(judge("simulated", offset=-1e300)), "`judges[1].offset`"),
+    (data(judge("simulated", offset=float("nan"))), "`judges[1].offset`"),
+    (data(judge("simulated", seed=2**64)), "`judges[1].seed`"),
+    # Names and paths that no file system has.
+    (data(out="a\0b"), "`out`: a path cannot hold the character U+0000, got 'a\\x00b'"),
+    (data(out="a\nb"), "`out`: a path cannot hold the character U+000A"),
+    (data(out="a\udce9"), "`out`: Input should be a valid string"),
+    (data(out="x" * 300), "`out`: a path has at most 4095 bytes, and at most 255 in one name"),
+    (data(out="runs/" + "é" * 128), "this one has 261, and 256 in its longest name"),
+    (data(out="a/" * 2100), "this one has 4200, and 1 in its longest name"),
+    (data(pairs="s3://bucket/\0"), "`pairs`: a path cannot hold the character U+0000"),
+    (data(pairs="x" * 300 + ".jsonl"), "`pairs`: a path has at most"),
+    (data(judge("replay", path="x" * 300)), "`judges[1].path`: a path has at most"),
+    (data(judge("openai", template="x" * 300)), "`judges[1].template`: a path has at most"),
+    (data(judge("openai", api_key_file="a\0b")), "`judges[1].api_key_file`: a path cannot hold"),
+    (data(judge("simulated", name="x" * 300)), "a judge's name has at most 200 characters, this"),
+    (data(judge("simulated", name="a\0b")), "no control characters and no blanks"),
+    (data(judge("simulated", name="a\x85b")), "no control characters and no blanks"),
+    (data(judge("simulated", name="a\ud800")), "`judges[1].name`: Input should be a valid string"),
+    (data(judge("simulated", name="a\u2028b")), "no control characters and no blanks"),
+    (data(judge("openai", extra={"since": date(2026, 1, 1)})), "cannot be sent as JSON"),
+    (data(judge("openai", extra={"x": [float("inf")]})), "cannot be sent as JSON"),
+    *((data(judge("openai", base_url=url)), "`judges[1].base_url`: this is no") for url in NO_URLS),
 ]
 
 
@@ -233,6 +278,56 @@ def test_a_value_is_shown_short() -> None:
 
 def test_no_part_of_a_judge_is_shown_where_its_provider_is_wrong() -> None:
     assert "planted" not in fault(data({"extra": {"token": "planted"}, "provider": "x"}))
+
+
+@pytest.mark.parametrize(
+    "fields", [{"base_url": "http://me:planted@h:99999"}, {"extra": {"planted": float("nan")}}]
+)
+def test_what_may_hold_a_password_is_not_shown(fields: dict[str, Any]) -> None:
+    assert "planted" not in fault(data(judge("openai", **fields)))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:8000", "https://[::1]:8000/v1", "http://u:p@h/v1?a=b", "https://é.eu"]
+)
+def test_an_address_of_a_server_stays_as_it_is(url: str) -> None:
+    config = check_run(data(judge("openai", base_url=url)), where="here")
+    assert config.judges[0].base_url == url
+
+
+@pytest.mark.parametrize("limit", [{"out": "x" * 255}, {"out": "x/" * 2047}, {"repeats": 1000}])
+def test_what_is_just_possible_is_taken(limit: dict[str, Any]) -> None:
+    check_run(data(**limit), where="here")
+
+
+@pytest.mark.parametrize("head", [b"", b"\xef\xbb\xbf"])
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path, head: bytes) -> None:
+    file = tmp_path / "run.toml"
+    file.write_bytes(head + FULL.encode())
+    assert load_run_file(file).seed == 5
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfep\0", b"pairs = ", b"seed = " + b"9" * 5000, b"a = " + b"[" * 3000, b"\0",
+        b"d = 2026-13-01",
+    ],
+)  # fmt: skip
+def test_what_is_not_toml_is_one_block(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "run.toml"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError, match="is not TOML") as error:
+        load_run_file(file)
+    assert error.value.expected
+    assert error.value.do
+
+
+@pytest.mark.parametrize("name", ["absent.toml", ".", "x" * 300, "a.toml/b"])
+def test_a_run_file_that_cannot_be_opened_is_one_block(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.toml").touch()
+    with pytest.raises(ConfigError, match="cannot read the run file"):
+        load_run_file(tmp_path / name)
 
 
 def test_a_full_run_file_is_read_as_it_says(tmp_path: Path) -> None:

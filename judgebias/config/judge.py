@@ -6,7 +6,18 @@ import hashlib
 import json
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from judgebias.config.values import (
+    JsonObject,
+    JudgeName,
+    PathText,
+    Seconds,
+    Seed,
+    ServerAddress,
+    Weight,
+    Width,
+)
 
 
 class Strict(BaseModel):
@@ -18,9 +29,9 @@ class Strict(BaseModel):
 class Price(Strict):
     """USD per million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached_input: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0, le=1e9)
+    output: float = Field(ge=0, le=1e9)
+    cached_input: float | None = Field(default=None, ge=0, le=1e9)
     """Absent: cached tokens are priced as input."""
 
 
@@ -44,36 +55,25 @@ class _Judge(Strict):
         }
     )
 
-    name: str = Field(min_length=1)
+    name: JudgeName = Field(min_length=1)
     """Unique in a run; the `judge` column of every table."""
     family: str = ""
     """Who made the judge; "" = guessed from the model name."""
-    requests_per_minute: float = Field(default=0, ge=0)
+    requests_per_minute: float = Field(default=0, ge=0, le=1e12)
     """0 = learned from headers and 429s."""
-    tokens_per_minute: float = Field(default=0, ge=0)
-    max_in_flight: int = Field(default=0, ge=0)
+    tokens_per_minute: float = Field(default=0, ge=0, le=1e12)
+    max_in_flight: int = Field(default=0, ge=0, le=100_000)
     """Calls under way at once in the whole cluster; 0 = learned."""
     limit_group: str = ""
     """Judges that share a limit; "" = same host, key and model."""
-    timeout_s: float = Field(default=300, gt=0)
+    timeout_s: Seconds = Field(default=300, gt=0)
     """Total deadline of one attempt, seconds."""
-    max_attempts: int = Field(default=6, ge=1)
+    max_attempts: int = Field(default=6, ge=1, le=10_000)
     """Tries of a call in one run of the command."""
-    max_tries_total: int = Field(default=20, ge=1)
+    max_tries_total: int = Field(default=20, ge=1, le=1_000_000)
     """Tries of a call over all resumes; then it is a reject."""
     price: Price | None = None
     """Absent = unknown, never 0."""
-
-    @field_validator("name")
-    @classmethod
-    def _plain_name(cls, name: str) -> str:
-        if name != name.strip() or any(ord(c) < 32 for c in name):
-            msg = "a judge's name has no control characters and no blanks around it"
-            raise ValueError(msg)
-        if name == "panel":
-            msg = "the name `panel` is kept for the panel's own row"
-            raise ValueError(msg)
-        return name
 
 
 class WireJudge(_Judge):
@@ -81,7 +81,7 @@ class WireJudge(_Judge):
 
     provider: Literal["openai", "anthropic"]
     model: str = Field(min_length=1)
-    template: str = "pairwise"
+    template: PathText = "pairwise"
     """A built-in template's name, or a file."""
     rubric: str = ""
     """Text, or a file; "" = the built-in rubric."""
@@ -89,21 +89,21 @@ class WireJudge(_Judge):
     """Yes/no questions for the criteria template."""
     api_key_env: str = ""
     """The variable that holds the key; "" = the vendor's usual one."""
-    api_key_file: str = ""
+    api_key_file: PathText = ""
     """A file that holds the key, instead of a variable."""
-    base_url: str = ""
+    base_url: ServerAddress = ""
     """A compatible server; "" = the vendor's own."""
     verdict: Literal["auto", "json_schema", "tool", "text"] = "auto"
-    max_tokens: int = Field(default=4096, ge=1)
+    max_tokens: int = Field(default=4096, ge=1, le=100_000_000)
     """Output budget of a call, thinking included."""
-    max_tokens_retry: int = Field(default=0, ge=0)
+    max_tokens_retry: int = Field(default=0, ge=0, le=100_000_000)
     """A larger budget for one more try after a cut-off reply; 0 = none."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     """Absent = the provider's default."""
     soft: bool = False
     """Verdict probabilities from token log-probabilities."""
     mode: Literal["online", "batch"] = "online"
-    extra: dict[str, Any] = Field(default_factory=dict)
+    extra: JsonObject = Field(default_factory=dict)
     """Passed through to the request body."""
 
     @model_validator(mode="after")
@@ -127,27 +127,27 @@ class SimulatedJudge(_Judge):
     """A judge with planted biases; its formula is in `judgebias.judges.simulated`."""
 
     provider: Literal["simulated"]
-    quality: float = 1.0
+    quality: Weight = 1.0
     """Weight of the quality difference of the two answers."""
-    length_weight: float = 0.0
-    offset: float = 0.0
+    length_weight: Weight = 0.0
+    offset: Weight = 0.0
     """Pull towards the first slot, in logits of the latent score."""
-    offset_long: float | None = None
+    offset_long: Weight | None = None
     """Pull instead of `offset` where both answers together exceed `long_chars`."""
-    long_chars: int = Field(default=2000, ge=0)
-    family_bonus: float = 0.0
-    noise: float = Field(default=1.0, ge=0)
-    tie_width: float = Field(default=0.0, ge=0)
+    long_chars: int = Field(default=2000, ge=0, le=2**40)
+    family_bonus: Weight = 0.0
+    noise: Width = 1.0
+    tie_width: Width = 0.0
     failure_rate: float = Field(default=0.0, ge=0, le=1)
-    latency_s: float = Field(default=0.0, ge=0)
-    seed: int = 0
+    latency_s: Seconds = 0.0
+    seed: Seed = 0
 
 
 class ReplayJudge(_Judge):
     """A judge that repeats recorded verdicts."""
 
     provider: Literal["replay"]
-    path: str = Field(min_length=1)
+    path: PathText = Field(min_length=1)
     """Verdict records: file, glob or directory; relative to the run file."""
     recorded_as: str = ""
     """The judge's name in the records; "" = `name`."""

@@ -7,21 +7,22 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from judgebias.config.judge import JudgeConfig, Strict
+from judgebias.config.values import PathText, Seconds, Seed
 
 
 class Panel(Strict):
     """How the judges together decide."""
 
-    quorum: int = Field(default=0, ge=0)
+    quorum: int = Field(default=0, ge=0, le=10_000)
     """0 = max(2, half of the judges, rounded up)."""
 
 
 class Budget(Strict):
     """What the run may spend, retries and failed calls included."""
 
-    max_usd: float | None = Field(default=None, gt=0)
+    max_usd: float | None = Field(default=None, gt=0, le=1e12)
     """Absent = no bound."""
-    max_calls: int = Field(default=0, ge=0)
+    max_calls: int = Field(default=0, ge=0, le=10**12)
     """0 = no bound."""
 
 
@@ -37,11 +38,11 @@ class Engine(Strict):
 
     address: str = ""
     """"" = RAY_ADDRESS where set, else a fresh local Ray; "auto"; HOST:PORT."""
-    workers: int = Field(default=0, ge=0)
+    workers: int = Field(default=0, ge=0, le=10_000)
     """0 = one per CPU at most, no more than the blocks need."""
-    pairs_per_block: int = Field(default=0, ge=0)
+    pairs_per_block: int = Field(default=0, ge=0, le=100_000)
     """0 = up to 2048."""
-    grace_s: float = Field(default=60, ge=0)
+    grace_s: Seconds = 60
     """Seconds that calls in flight get when stopping."""
 
 
@@ -67,16 +68,16 @@ PAIR_COLUMNS = frozenset(
 class RunConfig(Strict):
     """The run file's model; paths are relative to the file that holds them."""
 
-    pairs: str = Field(min_length=1)
+    pairs: PathText = Field(min_length=1)
     """Path, glob, directory or URI of the pairs."""
-    out: str = Field(min_length=1)
+    out: PathText = Field(min_length=1)
     """The run directory: path or URI."""
     orders: Literal["both", "sampled", "ab", "ba", "random"] = "both"
     swap_fraction: float = Field(default=0.2, gt=0, le=1)
     """Share of the pairs that `sampled` asks in both orders."""
-    repeats: int = Field(default=1, ge=1)
-    seed: int = 0
-    self_pair: int = Field(default=0, ge=0)
+    repeats: int = Field(default=1, ge=1, le=1000)
+    seed: Seed = 0
+    self_pair: int = Field(default=0, ge=0, le=10**9)
     """Items for the self-pair probe, taken from the input's answers."""
     cluster: str = "question"
     """question, pair, or a column of the pairs."""

@@ -28,6 +28,8 @@ _SECTIONS: Mapping[str, type[BaseModel]] = {
     "stop": Stop,
     "engine": Engine,
 }
+_NOT_SHOWN = frozenset({"base_url", "extra"})
+"""Keys whose values may hold a password or a token."""
 
 
 def load_run_file(path: Path) -> RunConfig:
@@ -40,14 +42,21 @@ def load_run_file(path: Path) -> RunConfig:
         with its place, an unknown key with the nearest known one.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        # Editors on Windows put a byte order mark at the head of a file.
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(
             f"cannot read the run file {path}: {error.strerror}",
             expected="a TOML file that can be read; the README shows one",
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # Not only TOMLDecodeError: bytes that are no text, a number of thousands of digits, lists
+        # within lists without end.
+        raise ConfigError(
+            f"{path} is not TOML: {error}",
+            expected="a TOML file in UTF-8; the README shows one",
+            do="mend the file at that place; nothing was asked",
+        ) from error
     return check_run(data, where=str(path))
 
 
@@ -72,6 +81,8 @@ def _sentence(fault: ErrorDetails) -> str:
     if fault["type"] == "missing":
         return f"`{place}` is missing"
     message = fault["msg"].removeprefix("Value error, ")
+    if not _NOT_SHOWN.isdisjoint(fault["loc"]):
+        return f"`{place}`: {message}"
     return f"`{place}`: {message}, got {_shown(fault['input'])}" if place else message
 
 
@@ -110,5 +121,9 @@ def _known_keys(loc: tuple[int | str, ...]) -> Iterator[str]:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:
+        # Python refuses to write out integers of thousands of digits.
+        return "a number of thousands of digits"
     return text if len(text) <= 80 else text[:77] + "..."
