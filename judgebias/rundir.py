@@ -126,7 +126,10 @@ class RunDir:
     @property
     def exists(self) -> bool:
         """Whether a run was started here."""
-        return self._manifest.exists()
+        try:
+            return self._manifest.exists()
+        except OSError:  # a name that is too long, a folder that may not be looked into
+            return False
 
     def manifest(self) -> Manifest:
         """Read `run.json`.
@@ -142,6 +145,13 @@ class RunDir:
             raise InputError(
                 f"{self.path} is not a run directory: it has no run.json",
                 expected="a directory that `judgebias run` made",
+                do="give the `out` of a run",
+            ) from error
+        except OSError as error:
+            raise InputError(
+                f"{self._manifest} cannot be read: {error.strerror}",
+                expected="a directory that `judgebias run` made",
+                do="give the `out` of a run that this user may read",
             ) from error
         except ValueError as error:
             raise InputError(f"{self._manifest} is not JSON: {error}") from error

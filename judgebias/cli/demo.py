@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from judgebias.cli.exits import Exit
-from judgebias.cli.run import Overrides, run
+from judgebias.cli.run import Overrides, overridden, run
 from judgebias.cli.screen import Screen
 from judgebias.cli.table import console, print_summary
 from judgebias.demo import PLANTED, demo_config
@@ -20,7 +20,8 @@ _PLANTED = {planted.judge.name: planted.planted for planted in PLANTED}
 
 def run_demo(out: Path, screen: Screen, *, as_json: bool) -> Exit:
     """Run the demo; a second time everything is on disk and nothing is asked."""
-    summary, code = run(demo_config(out), Path.cwd(), Overrides(), screen)
+    config = overridden(demo_config(Path()), Overrides(out=str(out)))
+    summary, code = run(config, Path.cwd(), Overrides(), screen)
     if as_json:
         print_summary(summary, as_json=True)
         return code

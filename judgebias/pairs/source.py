@@ -36,7 +36,8 @@ def find_sources(spec: PairsSpec) -> tuple[list[Source], list[str]]:
 
     A directory means the files directly in it; `folder/**/*.parquet` goes deeper.
     """
-    files, named = _list_files(spec)
+    with reading(f"pairs = {spec.source!r}"):
+        files, named = _list_files(spec)
     unread = [] if named else [file for file in files if _format_of(file) is None]
     sources = [_describe(file) for file in files if named or _format_of(file) is not None]
     if not sources:

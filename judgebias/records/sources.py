@@ -23,8 +23,14 @@ def find_files(sources: Iterable[str | Path]) -> list[Path]:
     """
     found: dict[Path, Path] = {}
     for source in sources:
-        for path in _expand(source):
-            found.setdefault(path.resolve(), path)
+        try:
+            for path in _expand(source):
+                found.setdefault(path.resolve(), path)
+        except (OSError, ValueError) as error:
+            # A name that is too long, or a folder that may not be looked into.
+            raise InputError(
+                f"{source}: cannot be read: {error}", expected=_expected(), do="check the path"
+            ) from error
     if not found:
         raise InputError(
             "no source of verdict records was given",
