@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import socket
+import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -74,13 +75,36 @@ class RunDir:
         UsageError
             When the directory cannot be made, written, synced or renamed in.
         """
-        try:
+        with self._writable():
             self.journal.mkdir(parents=True, exist_ok=True, mode=0o700)
             for folder in (self.path, self.journal):
                 _probe(folder)
+
+    def check(self) -> None:
+        """Find what `prepare` would refuse, and leave nothing behind.
+
+        Raises
+        ------
+        UsageError
+            As `prepare`.
+        """
+        with self._writable():
+            for folder in (self.path, self.journal):
+                there = next(found for found in (folder, *folder.parents) if os.path.lexists(found))
+                if not there.is_dir():
+                    raise NotADirectoryError(there)
+                with tempfile.TemporaryDirectory(prefix=".probe.", dir=there) as inside:
+                    _probe(Path(inside))
+
+    @contextmanager
+    def _writable(self) -> Generator[None]:
+        try:
+            yield
         except OSError as error:
+            no_folder = isinstance(error, FileExistsError | NotADirectoryError)
+            why = "a part of its path is no folder" if no_folder else error.strerror
             raise UsageError(
-                f"cannot write to the run directory {self.path}: {error.strerror}",
+                f"cannot write to the run directory {self.path}: {why}",
                 expected="a directory that this user can create, write and rename in",
                 do="choose another `out` or --out",
             ) from error
@@ -122,6 +146,18 @@ class RunDir:
             finally:
                 # Only an owner that was killed leaves its name.
                 lock.truncate(0)
+
+    def owner(self) -> str:
+        """Say who holds the directory, "" when nobody does."""
+        try:
+            with (self.path / "owner.lock").open() as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return lock.read().strip() or "unknown"
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        return ""
 
     @property
     def exists(self) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from judgebias.cli.status import owner_of
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError, InputError, UsageError
 from judgebias.publish import publish_text
@@ -135,13 +134,13 @@ def test_a_directory_that_another_process_holds_is_refused(run: RunDir) -> None:
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(UsageError, match=f"is in use: host .*, process {holder.pid}, since"):
             run.owned().__enter__()
-        assert f"process {holder.pid}" in owner_of(run)
+        assert f"process {holder.pid}" in run.owner()
         holder.kill()
     # The death of the holder frees the directory, whatever its lock file says.
-    assert owner_of(run) == ""
+    assert run.owner() == ""
     with run.owned():
-        assert f"process {os.getpid()}" in owner_of(run)
-    assert owner_of(run) == ""
+        assert f"process {os.getpid()}" in run.owner()
+    assert run.owner() == ""
 
 
 def test_a_lock_that_another_host_left_is_only_taken_over_when_told(run: RunDir) -> None:
@@ -167,7 +166,7 @@ def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: Any
 
 
 def test_nobody_holds_a_directory_that_was_never_run(tmp_path: Path) -> None:
-    assert owner_of(RunDir(tmp_path)) == ""
+    assert RunDir(tmp_path).owner() == ""
 
 
 def test_a_judge_that_changed_under_its_name_is_refused_with_the_difference() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -44,6 +44,9 @@ def print_plan(path: Path, *, limit: int, as_json: bool) -> None:
     """Print the plan of a run file."""
     ready = examined(load_run_file(path), base=path.resolve().parent, limit=limit)
     plan = make_plan(ready)
+    if owner := ready.rundir.owner():
+        notice = f"a run would be refused now: {ready.rundir.path} is in use ({owner})"
+        plan = replace(plan, notices=(*plan.notices, notice))
     if as_json:
         typer.echo(json.dumps(asdict(plan), indent=2, ensure_ascii=False))
         return
@@ -74,7 +77,7 @@ def _lines(plan: Plan) -> list[str]:
     lines = [
         f"{plan.n_pairs:,} pairs of {plan.n_questions:,} questions ({tasks})",
         *plan.notices,
-        *(f"  {r.file} row {r.row}, {r.field}: {r.reason}" for r in plan.rejects),
+        *_rejects(plan),
     ]
     if plan.n_identical:
         lines.append(f"{plan.n_identical:,} pairs have two identical answers")
@@ -82,3 +85,16 @@ def _lines(plan: Plan) -> list[str]:
         missing = plan.missing[judge]
         lines.append(f"{judge}: {missing:,} calls to ask, {expected - missing:,} are on disk")
     return [*lines, *(line(estimate) for estimate in plan.estimates)]
+
+
+def _rejects(plan: Plan) -> list[str]:
+    """Show the first rows that cannot be judged; a run writes all of them to a file."""
+    if not plan.n_rejects:
+        return []
+    lines = [f"{plan.n_rejects:,} input rows cannot be judged:"]
+    for reject in plan.rejects:
+        field = f", {reject.field}" if reject.field else ""
+        lines.append(f"  {reject.file} row {reject.row}{field}: {reject.reason}")
+    if plan.n_rejects > len(plan.rejects):
+        lines.append(f"  and {plan.n_rejects - len(plan.rejects):,} more")
+    return lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -72,24 +71,11 @@ def read_status(run: RunDir) -> RunStatus:
     recent = sum(calls.filter(late).height for calls in found.values())
     rate, pending = recent / RATE_OVER.total_seconds(), sum(judge.pending for judge in judges)
     return RunStatus(
-        running=owner_of(run),
+        running=run.owner(),
         judges=judges,
         calls_per_s=rate,
         seconds_left=pending / rate if rate and pending else None,
     )
-
-
-def owner_of(run: RunDir) -> str:
-    """Say who holds the run directory, "" when nobody does."""
-    path = run.path / "owner.lock"
-    if not path.exists():
-        return ""
-    with path.open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return lock.read().strip()
-    return ""
 
 
 def _line(judge: JudgeStatus) -> str:

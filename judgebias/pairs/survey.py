@@ -177,8 +177,6 @@ class _Ledger:
                 f"{self.n_blank_questions} pairs have an empty or blank question;"
                 " with cluster = question they are one cluster"
             )
-        if self.n_rejects:
-            self.notices.append(f"{self.n_rejects} rows cannot be judged and are rejected")
         if index.is_empty():
             self.notices.append("no pairs to judge: every figure will be not available")
         self.notices += look_alikes(index)

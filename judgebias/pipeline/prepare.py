@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +75,15 @@ def prepared(
 
 
 def examined(config: RunConfig, *, base: Path, limit: int = 0, only: tuple[str, ...] = ()) -> Ready:
-    """Check everything and write nothing: what a run would find and ask."""
+    """Check everything and leave nothing written: what a run would find, refuse and ask.
+
+    A key that is missing here is a notice and no refusal: counting needs none.
+    """
     rundir = _checked(config, base, only)
+    rundir.check()
+    keys = _missing_keys(config, base, only)
     checked = _read(config, base, rundir, limit, survey_pairs)
-    return _ready(config, base, rundir, checked, only, [])
+    return _ready(config, base, rundir, checked, only, keys)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,6 +129,14 @@ def _open_keys(config: RunConfig, base: Path, only: tuple[str, ...]) -> None:
             read_key(judge, os.environ, base)
 
 
+def _missing_keys(config: RunConfig, base: Path, only: tuple[str, ...]) -> list[str]:
+    try:
+        _open_keys(config, base, only)
+    except ConfigError as error:
+        return [f"a run would be refused here: {error.given}"]
+    return []
+
+
 def _read(
     config: RunConfig,
     base: Path,
@@ -140,8 +153,6 @@ def _read(
     words = words_of(b"".join(survey.index["digest"]))
     design = _design(config, words, limit)
     notices = [*survey.notices]
-    if survey.n_rejects:
-        notices.append(f"{survey.n_rejects:,} input rows cannot be judged: see {rundir.rejects}")
     models = pl.concat([survey.index["model_a"], survey.index["model_b"]]).drop_nulls().unique()
     notices += own_family_warnings(judge_families(config), models, families_of(config))
     if old is not None:
@@ -161,7 +172,7 @@ def _ready(
     rundir: RunDir,
     checked: _Checked,
     only: tuple[str, ...],
-    torn: list[str],
+    more: list[str],
 ) -> Ready:
     manifest = checked.manifest
     plan = RunPlan(
@@ -175,7 +186,7 @@ def _ready(
         forms=manifest.forms,
         base=str(base),
     )
-    notices = (*checked.notices, *torn)
+    notices = (*checked.notices, *more)
     return make_ready(plan, rundir, checked.survey, checked.words, only, notices)
 
 
@@ -204,7 +215,10 @@ def _survey_to_file(spec: PairsSpec, rundir: RunDir) -> Survey:
             temporary.unlink()
             raise
     temporary.replace(rundir.rejects)
-    return survey
+    if not survey.n_rejects:
+        return survey
+    notice = f"{survey.n_rejects:,} input rows cannot be judged: see {rundir.rejects}"
+    return replace(survey, notices=[*survey.notices, notice])
 
 
 def _design(config: RunConfig, words: Words, limit: int) -> Design:

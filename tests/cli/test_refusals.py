@@ -63,3 +63,46 @@ def test_a_name_that_no_file_can_have_is_one_block(
     assert refusal(arguments, capsys).count("\n") >= 2
     assert asking.asked == []
     assert sorted(tmp_path.rglob("*")) == before
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"pairs": "*.jsonl", "out": "."}, "would read what the run writes"),
+    ({"pairs": "sub", "out": "sub"}, "would read what the run writes"),
+    ({"pairs": "**/*.jsonl"}, "would read what the run writes"),
+    ({"out": "pairs.jsonl"}, "cannot write to the run directory"),
+    ({"out": "pairs.jsonl/out"}, "cannot write to the run directory"),
+    ({"out": "dangling"}, "cannot write to the run directory"),
+    ({"out": "half"}, "cannot write to the run directory"),
+    ({"out": "/proc/self/out"}, "cannot write to the run directory"),
+    ({"out": "s3://bucket/out"}, "is a URI"),
+    ({"out": LONG}, "`out`: a path has at most"),
+    ({"out": "a\0b"}, "`out`: a path cannot hold the character U+0000"),
+    ({"pairs": f"{LONG}/*.jsonl"}, "`pairs`: a path has at most"),
+    ({"repeats": 10**9}, "`repeats`"),
+    ({"orders": "random"}, 'orders = "random"'),
+    ({"judges": [{"name": LONG, "provider": "simulated"}]}, "at most 200 characters"),
+    ({"judges": [{**JUDGE, "provider": "function", "call": "exits:f"}]}, "SystemExit: 3"),
+    ({"judges": [{**JUDGE, "provider": "replay", "path": "."}]}, "would read what the run writes"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), REFUSED)
+def test_a_plan_refuses_what_a_run_refuses_in_the_same_words(
+    given: dict[str, Any], said: str, tmp_path: Path, asking: Asking, capsys: Read
+) -> None:
+    write_pairs(tmp_path / "pairs.jsonl", 3)
+    (tmp_path / "sub").mkdir()
+    write_pairs(tmp_path / "sub" / "pairs.jsonl", 3)
+    (tmp_path / "exits.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "journal").touch()
+    run = {"pairs": "pairs.jsonl", "out": "out", "judges": [JUDGE], **given}
+    file = run_file(tmp_path / "run.toml", **run)
+    before = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
+    planned = refusal(["plan", str(file)], capsys)
+    assert said in planned
+    assert refusal(["run", str(file)], capsys) == planned
+    assert asking.asked == []
+    after = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
+    assert after == before
