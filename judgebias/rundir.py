@@ -22,6 +22,7 @@ from pydantic import Field, ValidationError
 
 from judgebias.config import RunConfig
 from judgebias.config.judge import Strict
+from judgebias.design import Design
 from judgebias.errors import ConfigError, InputError, UsageError
 from judgebias.journal import crash_point
 from judgebias.publish import publish, publish_text
@@ -220,6 +221,18 @@ class RunDir:
     def scan_index(self) -> pl.LazyFrame:
         """Read the index lazily."""
         return pl.scan_parquet(self.index)
+
+
+def design_of(manifest: Manifest) -> Design:
+    """Give the design of the run's last start."""
+    config = manifest.config
+    return Design(
+        orders=config.orders,
+        seed=config.seed,
+        repeats=config.repeats,
+        pairs_below=manifest.pairs_below,
+        swap_below=manifest.swap_below,
+    )
 
 
 def check_same(old: Manifest, new: dict[str, dict[str, Any]]) -> None:

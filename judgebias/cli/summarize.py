@@ -9,7 +9,7 @@ import polars as pl
 
 from judgebias.cli.screen import Screen
 from judgebias.cli.tabulate import PANEL, Calls, Evidence, tabulate
-from judgebias.design import Design, words_of
+from judgebias.design import words_of
 from judgebias.errors import InputError, UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.journal import first_wins, read_journal, write_calls
@@ -17,7 +17,7 @@ from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline.used_up import list_used_up
 from judgebias.records import join_pairs, read_records
-from judgebias.rundir import Manifest, RunDir
+from judgebias.rundir import Manifest, RunDir, design_of
 from judgebias.tone import DENSITY_COLUMNS
 from judgebias.verdicts import Order
 
@@ -136,18 +136,6 @@ def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:
     return digests.with_columns(
         expects_ab=pl.Series(asked[Order.AB]), expects_ba=pl.Series(asked[Order.BA])
     ).filter(pl.col("expects_ab") | pl.col("expects_ba"))
-
-
-def design_of(manifest: Manifest) -> Design:
-    """Give the design of the run's last start."""
-    config = manifest.config
-    return Design(
-        orders=config.orders,
-        seed=config.seed,
-        repeats=config.repeats,
-        pairs_below=manifest.pairs_below,
-        swap_below=manifest.swap_below,
-    )
 
 
 def expected_of_run(run: RunDir, manifest: Manifest) -> pl.LazyFrame:

@@ -1,10 +1,21 @@
-"""What changed in the input since the last start, in numbers; rows are known by their content."""
+"""What changed since the last start, in numbers: the input, and what the run asks and compares.
+
+Rows are known by their content. The sample, the repeats and the judges of the last start are what
+all tables are made of, so a start that asks one judge for less changes the tables of all of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 import polars as pl
 
+from judgebias.config import RunConfig
+from judgebias.design import Design, Mask, Words
+from judgebias.rundir import Manifest, design_of
+
 _KEY = ["task", "pair_id"]
+_OUT = "replies are kept and are out of the tables"
 
 
 def changes_of_input(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
@@ -23,3 +34,86 @@ def changes_of_input(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
         "edited": "rows were edited and will be judged anew: old replies are out of the tables",
     }
     return [f"{counts[what]} {sentence}" for what, sentence in words.items() if counts[what]]
+
+
+def changes_of_run(
+    old: Manifest, config: RunConfig, design: Design, words: Words, only: Collection[str] = ()
+) -> list[str]:
+    """Compare what an earlier start asked of the present input with what this one asks.
+
+    Parameters
+    ----------
+    old
+        The manifest of the earlier start.
+    config, design
+        The run now.
+    words
+        The digests of the input's pairs.
+    only
+        The judges that are asked now; () = all.
+    """
+    names = [judge.name for judge in config.judges]
+    lines = [*_judges(old, names), *_sample(old, design, words, names, only)]
+    if old.config.cluster != config.cluster:
+        lines.append(
+            f"cluster = {config.cluster!r} instead of {old.config.cluster!r}: {_ALL_TABLES}"
+        )
+    if old.config.panel != config.panel:
+        now, before = config.panel.quorum, old.config.panel.quorum
+        lines.append(f"panel.quorum = {now} instead of {before}: {_ALL_TABLES}")
+    if old.config.families != config.families:
+        lines.append(f"[families] has {len(config.families)} entries and changed: {_ALL_TABLES}")
+    return lines
+
+
+_ALL_TABLES = "all tables are made by it"
+
+
+def _judges(old: Manifest, names: Collection[str]) -> Iterator[str]:
+    before = [judge.name for judge in old.config.judges]
+    gone = [name for name in before if name not in names]
+    back = [name for name in names if name not in before and name in old.identities]
+    new = [name for name in names if name not in old.identities]
+    if gone:
+        yield f"{_named(gone)} left the run file: their {_OUT}"
+    if back:
+        yield f"{_named(back)} came back to the run file: their replies are in the tables again"
+    if new:
+        yield f"{_named(new)} came new to the run file"
+
+
+def _sample(
+    old: Manifest, design: Design, words: Words, names: Collection[str], only: Collection[str]
+) -> Iterator[str]:
+    was, now = _pairs(design_of(old), words), _pairs(design, words)
+    before, after = int(was.sum()), int(now.sum())
+    gone, come = int((was & ~now).sum()), int((now & ~was).sum())
+    if gone or come:
+        left = f", {gone:,} left it: their {_OUT}" if gone else ""
+        yield f"the sample has {after:,} pairs instead of {before:,}: {come:,} came in{left}"
+    repeats = old.config.repeats
+    if design.repeats != repeats:
+        calls = sum(int(mask.sum()) for mask in design.asked(words).values())
+        n = calls * abs(design.repeats - repeats)
+        what = (
+            f"{_OUT}, up to {n:,} of each judge"
+            if design.repeats < repeats
+            else (f"{n:,} calls more of each judge")
+        )
+        yield f"repeats = {design.repeats} instead of {repeats}: {what}"
+    others = [name for name in names if only and name not in only]
+    if others and (gone or come or design.repeats != repeats):
+        yield (
+            f"the tables of {_named(others)}, not asked now, follow: they are made of "
+            f"{after:,} pairs and {design.repeats} repeats too"
+        )
+
+
+def _pairs(design: Design, words: Words) -> Mask:
+    first, second = design.asked(words).values()
+    return first | second
+
+
+def _named(names: Collection[str]) -> str:
+    judges = "1 judge" if len(names) == 1 else f"{len(names)} judges"
+    return f"{judges} ({', '.join(names)})"

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.changes import changes_of_input
 from judgebias.pipeline.files import check_files
+from judgebias.pipeline.changes import changes_of_input, changes_of_run
 from judgebias.pipeline.identify import describe, identify
 from judgebias.pipeline.place import runs_here
 from judgebias.pipeline.plan import RunPlan
@@ -68,6 +70,9 @@ def prepared(
     rundir.prepare()
     with rundir.owned(take_over=take_over):
         checked = _read(config, base, rundir, limit, lambda spec: _survey_to_file(spec, rundir))
+    with rundir.owned():
+        to_file = partial(_survey_to_file, rundir=rundir)
+        checked = _read(config, base, rundir, limit, only, to_file)
         rundir.write_index(checked.survey.index)
         torn = _recovered(rundir)
         rundir.write_manifest(checked.manifest)
@@ -82,7 +87,7 @@ def examined(config: RunConfig, *, base: Path, limit: int = 0, only: tuple[str, 
     rundir = _checked(config, base, only)
     rundir.check()
     keys = _missing_keys(config, base, only)
-    checked = _read(config, base, rundir, limit, survey_pairs)
+    checked = _read(config, base, rundir, limit, only, survey_pairs)
     return _ready(config, base, rundir, checked, only, keys)
 
 
@@ -142,6 +147,7 @@ def _read(
     base: Path,
     rundir: RunDir,
     limit: int,
+    only: tuple[str, ...],
     survey_by: Callable[[PairsSpec], Survey],
 ) -> _Checked:
     """Read the whole input once, and compare it with an earlier start."""
@@ -157,6 +163,7 @@ def _read(
     notices += own_family_warnings(judge_families(config), models, families_of(config))
     if old is not None:
         notices += changes_of_input(rundir.scan_index().collect(), survey.index)
+        notices += changes_of_run(old, config, design, words, only)
     return _Checked(
         survey=survey,
         words=words,

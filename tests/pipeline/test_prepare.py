@@ -182,6 +182,87 @@ def test_a_larger_sample_asks_only_what_is_new(folder: Folder) -> None:
     assert not names(found) & names(calls(large))
 
 
+def told(ready: Ready) -> list[str]:
+    """The notices without the reasons behind the colon."""
+    return [line.partition(": ")[0] for line in ready.notices]
+
+
+def test_what_a_start_asks_otherwise_than_the_last_one_is_said_in_numbers(folder: Folder) -> None:
+    assert folder.ready(ONE, TWO, limit=40, repeats=2).notices == ()
+    assert folder.ready(ONE, TWO, limit=40, repeats=2).notices == ()
+    # Fewer pairs for one judge are fewer pairs in the tables of all.
+    assert folder.ready(ONE, TWO, limit=10, repeats=2, only="two").notices == (
+        "the sample has 10 pairs instead of 40: 0 came in, 30 left it: their replies are kept and "
+        "are out of the tables",
+        "the tables of 1 judge (one), not asked now, follow: they are made of 10 pairs and "
+        "2 repeats too",
+    )
+    assert folder.ready(ONE, TWO, limit=30, repeats=2).notices == (
+        "the sample has 30 pairs instead of 10: 20 came in",
+    )
+    assert folder.ready(ONE, TWO, limit=30).notices == (
+        "repeats = 1 instead of 2: replies are kept and are out of the tables, up to 60 of each "
+        "judge",
+    )
+    assert folder.ready(ONE, TWO, limit=30, repeats=3, only="one").notices == (
+        "repeats = 3 instead of 1: 120 calls more of each judge",
+        "the tables of 1 judge (two), not asked now, follow: they are made of 30 pairs and "
+        "3 repeats too",
+    )
+    assert told(folder.ready(ONE, TWO)) == [
+        "the sample has 100 pairs instead of 30",
+        "repeats = 1 instead of 3",
+    ]
+
+
+def test_another_seed_is_another_sample(folder: Folder) -> None:
+    folder.ready(limit=50)
+    (line,) = folder.ready(limit=50, seed=1).notices
+    gone = int(line.split(": ")[1].split(", ")[1].split()[0])
+    assert line.startswith(f"the sample has 50 pairs instead of 50: {gone} came in, {gone} left")
+    assert 10 < gone < 40
+    # All pairs are all pairs, whatever the seed.
+    assert told(folder.ready(seed=1)) == ["the sample has 100 pairs instead of 50"]
+    assert folder.ready(seed=2).notices == ()
+
+
+def test_rows_that_are_added_are_no_change_of_the_sample(folder: Folder) -> None:
+    folder.ready()
+    folder.pairs(120)
+    assert told(folder.ready()) == ["20 rows were added to the input and will be judged"]
+
+
+def test_judges_that_leave_and_come_are_said(folder: Folder) -> None:
+    folder.ready(ONE)
+    assert folder.ready(TWO).notices == (
+        "1 judge (one) left the run file: their replies are kept and are out of the tables",
+        "1 judge (two) came new to the run file",
+    )
+    assert folder.ready(ONE, TWO).notices == (
+        "1 judge (one) came back to the run file: their replies are in the tables again",
+    )
+    assert folder.ready(TWO, ONE).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ({"cluster": "pair"}, "cluster = 'pair' instead of 'question'"),
+        ({"panel": {"quorum": 2}}, "panel.quorum = 2 instead of 0"),
+        ({"families": {"x-*": "x"}}, "[families] has 1 entries and changed"),
+        ({"engine": {"workers": 3}}, None),
+        ({"budget": {}}, None),
+    ],
+)
+def test_settings_that_make_other_tables_are_said(
+    folder: Folder, now: dict[str, Any], said: str | None
+) -> None:
+    folder.ready()
+    expected = [] if said is None else [f"{said}: all tables are made by it"]
+    assert list(folder.ready(**now).notices) == expected
+    assert folder.ready(**now).notices == ()
+
+
 def test_edited_rows_are_asked_anew_and_told(folder: Folder) -> None:
     first = folder.ready()
     folder.answer(first, calls(first), VERDICT)
