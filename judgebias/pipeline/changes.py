@@ -15,7 +15,7 @@ from judgebias.design import Design, Mask, Words
 from judgebias.rundir import Manifest, design_of
 
 _KEY = ["task", "pair_id"]
-_OUT = "replies are kept and are out of the tables"
+_OUT = "kept and are out of the tables"
 
 
 def changes_of_input(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
@@ -75,9 +75,9 @@ def _judges(old: Manifest, names: Collection[str]) -> Iterator[str]:
     back = [name for name in names if name not in before and name in old.identities]
     new = [name for name in names if name not in old.identities]
     if gone:
-        yield f"{_named(gone)} left the run file: their {_OUT}"
+        yield f"{_named(gone)} left the run file: the replies are {_OUT}"
     if back:
-        yield f"{_named(back)} came back to the run file: their replies are in the tables again"
+        yield f"{_named(back)} came back to the run file: the replies are in the tables again"
     if new:
         yield f"{_named(new)} came new to the run file"
 
@@ -89,17 +89,15 @@ def _sample(
     before, after = int(was.sum()), int(now.sum())
     gone, come = int((was & ~now).sum()), int((now & ~was).sum())
     if gone or come:
-        left = f", {gone:,} left it: their {_OUT}" if gone else ""
+        left = f", {gone:,} left it: the replies are {_OUT}" if gone else ""
         yield f"the sample has {after:,} pairs instead of {before:,}: {come:,} came in{left}"
     repeats = old.config.repeats
     if design.repeats != repeats:
         calls = sum(int(mask.sum()) for mask in design.asked(words).values())
         n = calls * abs(design.repeats - repeats)
-        what = (
-            f"{_OUT}, up to {n:,} of each judge"
-            if design.repeats < repeats
-            else (f"{n:,} calls more of each judge")
-        )
+        more = f"{n:,} calls more of each judge"
+        fewer = f"up to {n:,} replies of each judge are {_OUT}"
+        what = more if design.repeats > repeats else fewer
         yield f"repeats = {design.repeats} instead of {repeats}: {what}"
     others = [name for name in names if only and name not in only]
     if others and (gone or come or design.repeats != repeats):

@@ -192,7 +192,7 @@ def test_what_a_start_asks_otherwise_than_the_last_one_is_said_in_numbers(folder
     assert folder.ready(ONE, TWO, limit=40, repeats=2).notices == ()
     # Fewer pairs for one judge are fewer pairs in the tables of all.
     assert folder.ready(ONE, TWO, limit=10, repeats=2, only="two").notices == (
-        "the sample has 10 pairs instead of 40: 0 came in, 30 left it: their replies are kept and "
+        "the sample has 10 pairs instead of 40: 0 came in, 30 left it: the replies are kept and "
         "are out of the tables",
         "the tables of 1 judge (one), not asked now, follow: they are made of 10 pairs and "
         "2 repeats too",
@@ -201,8 +201,8 @@ def test_what_a_start_asks_otherwise_than_the_last_one_is_said_in_numbers(folder
         "the sample has 30 pairs instead of 10: 20 came in",
     )
     assert folder.ready(ONE, TWO, limit=30).notices == (
-        "repeats = 1 instead of 2: replies are kept and are out of the tables, up to 60 of each "
-        "judge",
+        "repeats = 1 instead of 2: up to 60 replies of each judge are kept and are out of the "
+        "tables",
     )
     assert folder.ready(ONE, TWO, limit=30, repeats=3, only="one").notices == (
         "repeats = 3 instead of 1: 120 calls more of each judge",
@@ -235,11 +235,11 @@ def test_rows_that_are_added_are_no_change_of_the_sample(folder: Folder) -> None
 def test_judges_that_leave_and_come_are_said(folder: Folder) -> None:
     folder.ready(ONE)
     assert folder.ready(TWO).notices == (
-        "1 judge (one) left the run file: their replies are kept and are out of the tables",
+        "1 judge (one) left the run file: the replies are kept and are out of the tables",
         "1 judge (two) came new to the run file",
     )
     assert folder.ready(ONE, TWO).notices == (
-        "1 judge (one) came back to the run file: their replies are in the tables again",
+        "1 judge (one) came back to the run file: the replies are in the tables again",
     )
     assert folder.ready(TWO, ONE).notices == ()
 
