@@ -14,6 +14,8 @@ from judgebias.cli.summarize import calls_of_run, expected_of_run
 from judgebias.rundir import RunDir
 
 RATE_OVER = timedelta(seconds=60)
+LEAST_S = 1.0
+"""A shorter time says nothing about the rate."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,10 +40,12 @@ class RunStatus:
     running: str
     """Who holds the run directory, "" when nobody does."""
     judges: tuple[JudgeStatus, ...]
-    calls_per_s: float
-    """Over the last minute."""
+    calls_per_s: float | None
+    """Over the last minute of this start, or since its first reply; None when nobody runs it, or
+    it is too early to tell."""
     seconds_left: float | None
-    """At that rate; None when nothing moves or nothing is left."""
+    """At that rate, or at the last rate of a run that was stopped; None when it is not known or
+    nothing is left."""
 
 
 def print_status(folder: Path, *, as_json: bool) -> None:
@@ -53,8 +57,8 @@ def print_status(folder: Path, *, as_json: bool) -> None:
     typer.echo(f"{folder}: {status.running or 'not running'}")
     for judge in status.judges:
         typer.echo(_line(judge))
-    if status.seconds_left is not None:
-        typer.echo(f"{status.calls_per_s:,.1f} calls/s, {status.seconds_left:,.0f} s left")
+    if pace := _pace_line(status):
+        typer.echo(pace)
 
 
 def read_status(run: RunDir) -> RunStatus:
@@ -67,15 +71,40 @@ def read_status(run: RunDir) -> RunStatus:
         expected_of_run(run, manifest).group_by("judge").agg(orders.sum()).sort("judge").collect()
     )
     judges = tuple(_judge(str(judge), int(n), found[judge]) for judge, n in wanted.iter_rows())
-    late = pl.col("time") > datetime.now(UTC) - RATE_OVER
-    recent = sum(calls.filter(late).height for calls in found.values())
-    rate, pending = recent / RATE_OVER.total_seconds(), sum(judge.pending for judge in judges)
+    running, pending = run.owner(), sum(judge.pending for judge in judges)
+    times = pl.concat([calls["time"] for calls in found.values()]).drop_nulls()
+    end = datetime.now(UTC) if running else times.max()
+    rate = _pace(times, manifest.started, end) if isinstance(end, datetime) else None
     return RunStatus(
-        running=run.owner(),
+        running=running,
         judges=judges,
-        calls_per_s=rate,
+        calls_per_s=rate if running else None,
         seconds_left=pending / rate if rate and pending else None,
     )
+
+
+def _pace(times: pl.Series, started: str, end: datetime) -> float | None:
+    """Count the replies a second of the last minute before `end`, or since the first of a start.
+
+    The first reply only starts the clock: what Ray and the workers needed before it is no part of
+    the rate.
+    """
+    mine = times.filter((times >= datetime.fromisoformat(started)) & (times <= end))
+    first = mine.min()
+    if not isinstance(first, datetime):
+        return None
+    begin = max(first, end - RATE_OVER)
+    span = (end - begin).total_seconds()
+    return int((mine > begin).sum()) / span if span >= LEAST_S else None
+
+
+def _pace_line(status: RunStatus) -> str:
+    if status.seconds_left is None:
+        return ""
+    left = f"{status.seconds_left:,.0f} s"
+    if status.calls_per_s is None:
+        return f"at the rate before it stopped, what is pending takes {left}"
+    return f"{status.calls_per_s:,.1f} calls/s, {left} left"
 
 
 def _line(judge: JudgeStatus) -> str:
