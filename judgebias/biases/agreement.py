@@ -35,19 +35,11 @@ from judgebias.biases.ballots import (
     majority_label,
     tally,
 )
-from judgebias.biases.figures import (
-    AGREEMENT,
-    CONFUSION,
-    Row,
-    agreement_figures,
-    bounded,
-    confusion,
-    estimate,
-    make_table,
-)
+from judgebias.biases.figures import AGREEMENT, CONFUSION, agreement_figures, confusion
 from judgebias.biases.people import judge_people_rows, people_ballots
 from judgebias.stats.agreement import Alpha, krippendorff_alpha
 from judgebias.stats.profiles import IntArray
+from judgebias.summary.columns import Row, bounded, estimate, frame_of
 
 PANEL_OF_OTHERS: Final = "panel_of_others"
 _TEXT: Final = ("comparison", "rater_a", "rater_b", "basis")
@@ -87,7 +79,7 @@ def agreement_table(
     if people is not None:
         labels = people_ballots(people, ballots)
         rows += [*_pairwise(labels, "people", "label"), _alpha_row(labels, "people_alpha", "label")]
-    return make_table(rows, {name: _type(name) for name in AGREEMENT_COLUMNS})
+    return frame_of(rows, {name: _type(name) for name in AGREEMENT_COLUMNS})
 
 
 def _type(name: str) -> pl.DataType:

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
 import polars as pl
 
 from judgebias.biases.clusters import LABELS, Counted, count_kinds
 from judgebias.stats.clustered import agreement_rate
-from judgebias.stats.interval import MIN_CLUSTERS, Interval
+from judgebias.stats.interval import MIN_CLUSTERS
 from judgebias.stats.kappa import kappa_with_interval
-
-Figure: TypeAlias = int | float | str | bool | None
-Row: TypeAlias = dict[str, Figure]
+from judgebias.summary.columns import Row, bounded, estimate
 
 CONFUSION: Final = tuple(f"n_{x}_{y}" for x in LABELS for y in LABELS)
 """Pairs by (first rater's label, second rater's label)."""
-
-
-def bounded(name: str) -> tuple[str, str, str]:
-    """Name a figure and its bounds."""
-    return name, f"{name}_low", f"{name}_high"
-
-
-def estimate(name: str, value: float | None, interval: Interval | None) -> Row:
-    """Return a figure with its bounds."""
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    return dict(zip(bounded(name), (value, low, high), strict=True))
-
 
 AGREEMENT: Final = ("n", "n_clusters", *bounded("agreement"), *bounded("kappa"), *CONFUSION)
 """The columns that `agreement_figures` fills, but for `reason`."""
@@ -72,11 +58,3 @@ def _why(counted: Counted, first: Sequence[int], second: Sequence[int]) -> str |
             "one of the two gives one label throughout: kappa is 0 whatever the other does"
         )
     return "; ".join(notes) or None
-
-
-def make_table(
-    rows: Sequence[Mapping[str, Figure]], schema: Mapping[str, pl.DataType]
-) -> pl.DataFrame:
-    """Make the frame of rows, every column with its type, missing figures null."""
-    data = [[row.get(name) for name in schema] for row in rows]
-    return pl.DataFrame(data, dict(schema), orient="row")

@@ -29,7 +29,6 @@ import polars as pl
 
 from judgebias.biases.clusters import LABELS
 from judgebias.biases.complete import CompletePairs, complete_pairs
-from judgebias.biases.figures import Row, bounded, estimate, make_table
 from judgebias.stats.binomial import sign_test_p
 from judgebias.stats.clustered import agreement_rate, mean_interval
 from judgebias.stats.interval import MIN_CLUSTERS
@@ -38,6 +37,7 @@ from judgebias.stats.length_excess import PLAUSIBLE_GOLD_ERROR, excess_over_gold
 from judgebias.stats.logistic import Failure
 from judgebias.stats.profiles import IntArray
 from judgebias.stats.sign_flip import sign_flip_p
+from judgebias.summary.columns import Row, bounded, estimate, frame_of
 
 _WHOLE: Final = {
     *("n_complete", "n_with_lengths", "prefers_longer", "prefers_longer_of"),
@@ -85,7 +85,7 @@ def length_table(
         {"judge": judge, "task": task, **length_figures(pairs, plausible_gold_error)}
         for (judge, task), pairs in complete_pairs(verdicts)
     ]
-    return make_table(rows, {name: _type(name) for name in LENGTH_COLUMNS})
+    return frame_of(rows, {name: _type(name) for name in LENGTH_COLUMNS})
 
 
 def length_figures(pairs: CompletePairs, plausible_gold_error: float) -> Row:

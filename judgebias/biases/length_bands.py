@@ -20,8 +20,8 @@ from typing import Final
 
 import polars as pl
 
-from judgebias.biases.figures import Figure, Row
 from judgebias.stats.heterogeneity import directions_differ_p
+from judgebias.summary.columns import Figure, Row
 from judgebias.summary.profiles import ALL
 from judgebias.summary.rows import SUMMARY_COLUMNS, column_type, compare, rows_of
 from judgebias.verdicts import Slot

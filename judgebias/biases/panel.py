@@ -50,16 +50,10 @@ from judgebias.biases.ballots import (
     tally,
 )
 from judgebias.biases.clusters import LABELS, count_kinds
-from judgebias.biases.figures import (
-    Row,
-    agreement_figures,
-    bounded,
-    confusion,
-    estimate,
-    make_table,
-)
+from judgebias.biases.figures import agreement_figures, confusion
 from judgebias.biases.panel_verdicts import all_votes, decided_ballots, half_points
 from judgebias.stats.clustered import mean_interval
+from judgebias.summary.columns import Row, bounded, estimate, frame_of
 
 REDUNDANT_FROM: Final = 0.8
 
@@ -109,7 +103,7 @@ def panel_table(
     ]
     rows.append(_family_row(ballots, voted, families))
     rows += _without_rows(ballots, voted, quorum)
-    return make_table(rows, {name: _type(name) for name in PANEL_COLUMNS})
+    return frame_of(rows, {name: _type(name) for name in PANEL_COLUMNS})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,7 +25,8 @@ from judgebias.biases.ballots import (
     tally,
 )
 from judgebias.biases.clusters import LABELS, label_number, with_cluster_id
-from judgebias.biases.figures import Row, agreement_figures, bounded, confusion
+from judgebias.biases.figures import agreement_figures, confusion
+from judgebias.summary.columns import Row, bounded
 from judgebias.verdicts import Cell, Order, Slot, unswap
 
 GOLD: Final = "gold"

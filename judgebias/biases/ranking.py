@@ -26,11 +26,11 @@ import polars as pl
 
 from judgebias.biases.ballots import PANEL
 from judgebias.biases.contests import Contest, contests
-from judgebias.biases.figures import Figure, Row, bounded, estimate, make_table
 from judgebias.stats.comparisons import strong_components
 from judgebias.stats.interval import Interval, t95
 from judgebias.stats.profiles import IntArray
 from judgebias.stats.ranking import Davidson, Failure, fit_davidson
+from judgebias.summary.columns import Figure, Row, bounded, estimate, frame_of
 
 RANKING_COLUMNS: Final = (
     *("judge", "model", "basis", "form", *bounded("strength"), "strength_se"),
@@ -67,7 +67,7 @@ def ranking_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
         `RANKING_COLUMNS`, sorted by judge (the panel last), component, rank, model.
     """
     rows = [row for contest in contests(verdicts) for row in _ranked(contest)]
-    return make_table(rows, {name: _type(name) for name in RANKING_COLUMNS})
+    return frame_of(rows, {name: _type(name) for name in RANKING_COLUMNS})
 
 
 def wins_table(verdicts: pl.LazyFrame) -> pl.DataFrame:

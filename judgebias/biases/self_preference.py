@@ -30,11 +30,11 @@ import polars as pl
 
 from judgebias.biases.ballots import PANEL
 from judgebias.biases.clusters import LABELS, label_number, with_cluster_id
-from judgebias.biases.figures import Figure, Row, bounded, estimate, make_table
 from judgebias.families import BUILT_IN, Families
 from judgebias.stats.comparisons import FIRST, NONE, SECOND, TIE, Comparisons
 from judgebias.stats.multiplicity import benjamini_hochberg
 from judgebias.stats.self_preference import BoolArray, SelfPreference, self_preference
+from judgebias.summary.columns import Figure, Row, bounded, estimate, frame_of
 from judgebias.summary.profiles import ALL
 from judgebias.summary.rows import SIGNIFICANT
 from judgebias.verdicts import Slot
@@ -77,7 +77,7 @@ def self_preference_table(
     """
     world = _World.of(verdicts, judges or {}, families)
     rows = _adjusted([row for judge in world.judges for row in _rows(world, judge)])
-    return make_table(rows, {name: _type(name) for name in SELF_PREFERENCE_COLUMNS})
+    return frame_of(rows, {name: _type(name) for name in SELF_PREFERENCE_COLUMNS})
 
 
 def _type(name: str) -> pl.DataType:

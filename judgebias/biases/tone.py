@@ -22,11 +22,11 @@ import polars as pl
 
 from judgebias.biases.clusters import LABELS
 from judgebias.biases.complete import CompletePairs, complete_pairs
-from judgebias.biases.figures import Row, bounded, estimate, make_table
 from judgebias.stats.interval import MIN_CLUSTERS, Interval, t95
 from judgebias.stats.length import mcfadden_r2
 from judgebias.stats.logistic import Failure, FloatArray, cluster_covariance, fit_logistic
 from judgebias.stats.profiles import IntArray
+from judgebias.summary.columns import Row, bounded, estimate, frame_of
 from judgebias.tone import DENSITY_COLUMNS, KINDS
 
 LENGTH: Final = "length"
@@ -63,7 +63,7 @@ def tone_table(verdicts: pl.LazyFrame, densities: pl.LazyFrame | None = None) ->
         for (judge, task), pairs in complete_pairs(joined, extra=DENSITY_COLUMNS)
         for row in _rows(pairs)
     ]
-    return make_table(rows, {name: _type(name) for name in TONE_COLUMNS})
+    return frame_of(rows, {name: _type(name) for name in TONE_COLUMNS})
 
 
 def _join(verdicts: pl.LazyFrame, densities: pl.LazyFrame | None) -> pl.LazyFrame:

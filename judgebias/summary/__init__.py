@@ -1,8 +1,8 @@
 """From calls to tables: settle the orders, count the cells, compute the rates last."""
 
+from judgebias.summary.columns import Row
 from judgebias.summary.costs import COST_COLUMNS, costs_table
 from judgebias.summary.failures import failures_table
-from judgebias.summary.figures import Row
 from judgebias.summary.models import several_models
 from judgebias.summary.profiles import count
 from judgebias.summary.repeats import compare_repeats, repeat_rows, repeats_table

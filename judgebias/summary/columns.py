@@ -8,9 +8,10 @@ from typing import Final, TypeAlias
 import polars as pl
 
 from judgebias.stats.interval import Interval
-from judgebias.summary.figures import Figure, Row
 from judgebias.summary.profiles import ALL
 
+Figure: TypeAlias = int | float | str | None
+Row: TypeAlias = dict[str, Figure]
 Schema: TypeAlias = dict[str, pl.DataType]
 
 TEXT: Final = pl.String()
@@ -24,7 +25,7 @@ def typed(kind: pl.DataType, *names: str) -> Schema:
 
 
 def bounded(name: str) -> Schema:
-    """Declare a figure and its bounds."""
+    """Declare a figure and its bounds; iterated, their names."""
     return typed(NUMBER, name, f"{name}_low", f"{name}_high")
 
 

@@ -13,16 +13,14 @@ import numpy as np
 
 from judgebias.stats.binomial import sign_test_p
 from judgebias.stats.clustered import agreement_rate, mean_interval, ratio_interval
-from judgebias.stats.interval import Interval
 from judgebias.stats.kappa import kappa_with_interval
 from judgebias.stats.offset import detectable_offset, position_offset
 from judgebias.stats.sign_flip import sign_flip_p
+from judgebias.summary.columns import Figure, Row, estimate
 from judgebias.summary.profiles import CODES, Ints, Profiles, Tally
 from judgebias.summary.settle import ABSENT, FAILED, PENDING, SLOTS
 from judgebias.verdicts import Cell, Order, Slot, Winner, final, settle, unswap
 
-Figure: TypeAlias = int | float | str | None
-Row: TypeAlias = dict[str, Figure]
 _Outcome: TypeAlias = tuple[Slot, Slot]
 
 STATUSES: Final = ("complete", "pending", "single", "one_failed", "both_failed")
@@ -121,7 +119,7 @@ def _consistency(profiles: Profiles) -> Row:
         profiles.sums(_AGREED), profiles.sums(_ONE), profiles.multiplicity
     )
     return {
-        **_estimate("consistency", _share(agreed, n), interval),
+        **estimate("consistency", _share(agreed, n), interval),
         "design_effect": design_effect,
         "position_bias_rate": _share(stuck, n),
     }
@@ -139,7 +137,7 @@ def _single_calls(tally: Tally) -> Row:
         firsts = int(calls["n_first"] or 0)
         decisive = firsts + int(calls["n_second"] or 0)
     return {
-        **_estimate("first_position_rate", _share(firsts, decisive), interval),
+        **estimate("first_position_rate", _share(firsts, decisive), interval),
         "p_value": sign_test_p(firsts, decisive) if decisive else None,
     }
 
@@ -161,10 +159,10 @@ def _lean(profiles: Profiles) -> Row:
 def _offset(profiles: Profiles) -> Row:
     first = profiles.total(_CELLS[Cell.STUCK_FIRST])
     second = profiles.total(_CELLS[Cell.STUCK_SECOND])
-    estimate, interval = position_offset(first, second)
+    offset, interval = position_offset(first, second)
     leaning = profiles.total(abs(_LEANING))
     return {
-        **_estimate("offset", estimate, interval),
+        **estimate("offset", offset, interval),
         "detectable_offset": detectable_offset(leaning),
         **_mean("swing", profiles, _SWINGS, low=-1, scale=2),
     }
@@ -184,7 +182,7 @@ def _wins(profiles: Profiles) -> Row:
         **_mean("win_rate_a", profiles, _SCORES, low=0, scale=2),
         "win_rate_a_ab": _share(profiles.total(_SCORES_AB), 2 * n),
         "win_rate_a_ba": _share(profiles.total(_SCORES_BA), 2 * n),
-        **_estimate("decisive_win_rate_a", _share(wins_a, decisive), of_decisive),
+        **estimate("decisive_win_rate_a", _share(wins_a, decisive), of_decisive),
         "p_preference": sign_flip_p(profiles.sums(_WINS_A - _WINS_B), profiles.multiplicity),
     }
 
@@ -197,7 +195,7 @@ def _gold(profiles: Profiles) -> Row:
     return {
         "n_gold": int((confusion.sum(axis=(1, 2)) * profiles.multiplicity).sum()),
         "agreement": kappa.agreement,
-        **_estimate("kappa", kappa.kappa, kappa.interval),
+        **estimate("kappa", kappa.kappa, kappa.interval),
     }
 
 
@@ -218,15 +216,7 @@ def _mean(name: str, profiles: Profiles, weights: Ints, *, low: int, scale: int)
         high=1,
     )
     n = scale * profiles.total(_ONE)
-    return _estimate(name, _share(profiles.total(weights), n), interval)
-
-
-def _estimate(name: str, value: float | None, interval: Interval | None) -> Row:
-    return {
-        name: value,
-        f"{name}_low": interval.low if interval else None,
-        f"{name}_high": interval.high if interval else None,
-    }
+    return estimate(name, _share(profiles.total(weights), n), interval)
 
 
 def _share(part: int, whole: int) -> float | None:

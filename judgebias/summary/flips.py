@@ -15,8 +15,17 @@ import polars as pl
 
 from judgebias.stats.clustered import mean_interval
 from judgebias.summary.clusters import ClusterSums, cluster_sums
-from judgebias.summary.columns import NUMBER, TEXT, WHOLE, bounded, estimate, frame_of, place, typed
-from judgebias.summary.figures import Row
+from judgebias.summary.columns import (
+    NUMBER,
+    TEXT,
+    WHOLE,
+    Row,
+    bounded,
+    estimate,
+    frame_of,
+    place,
+    typed,
+)
 from judgebias.summary.profiles import ALL, Group
 from judgebias.summary.settle import SLOTS
 from judgebias.verdicts import Order, Winner, unswap

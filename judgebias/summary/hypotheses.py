@@ -10,8 +10,7 @@ import polars as pl
 
 from judgebias.stats.interval import MIN_CLUSTERS
 from judgebias.stats.multiplicity import benjamini_hochberg, holm
-from judgebias.summary.columns import NUMBER, TEXT, WHOLE, frame_of, typed
-from judgebias.summary.figures import Row
+from judgebias.summary.columns import NUMBER, TEXT, WHOLE, Row, frame_of, typed
 from judgebias.summary.profiles import ALL
 from judgebias.summary.rows import SIGNIFICANT
 

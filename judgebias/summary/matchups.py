@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from judgebias.summary.figures import Row
+from judgebias.summary.columns import Row
 from judgebias.summary.rows import compare, table
 from judgebias.summary.strata import strata_rows
 

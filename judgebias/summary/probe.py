@@ -9,8 +9,17 @@ import polars as pl
 
 from judgebias.stats.probe import ProbeFigures, probe_figures
 from judgebias.summary.clusters import ClusterSums, cluster_sums
-from judgebias.summary.columns import NUMBER, TEXT, WHOLE, bounded, estimate, frame_of, place, typed
-from judgebias.summary.figures import Row
+from judgebias.summary.columns import (
+    NUMBER,
+    TEXT,
+    WHOLE,
+    Row,
+    bounded,
+    estimate,
+    frame_of,
+    place,
+    typed,
+)
 from judgebias.verdicts import Slot
 
 FLAG: Final = "often prefers one of two identical texts; cannot resolve small differences"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from judgebias.summary.figures import Row
+from judgebias.summary.columns import Row
 from judgebias.summary.profiles import ALL
 from judgebias.summary.rows import compare, rows_of, table
 

@@ -10,7 +10,8 @@ import polars as pl
 from judgebias.stats.heterogeneity import directions_differ_p
 from judgebias.stats.interval import MIN_CLUSTERS
 from judgebias.stats.multiplicity import benjamini_hochberg
-from judgebias.summary.figures import Figure, Row, figures
+from judgebias.summary.columns import Figure, Row, bounded
+from judgebias.summary.figures import figures
 from judgebias.summary.profiles import ALL, count
 from judgebias.verdicts import Cell, Slot
 
@@ -23,20 +24,16 @@ _COUNTS: Final = (
 )
 
 
-def _bounded(name: str) -> tuple[str, str, str]:
-    return name, f"{name}_low", f"{name}_high"
-
-
 _SECTION: Final = (
-    *(*_bounded("consistency"), "design_effect", "position_bias_rate"),
-    *(*_bounded("first_position_rate"), "p_value"),
-    *("lean_first", "lean_second", *_bounded("lean_rate"), "p_paired"),
+    *(*bounded("consistency"), "design_effect", "position_bias_rate"),
+    *(*bounded("first_position_rate"), "p_value"),
+    *("lean_first", "lean_second", *bounded("lean_rate"), "p_paired"),
     *("p_position", "n_leaning_clusters", "q_position", "position_bias", "p_tasks_differ"),
-    *(*_bounded("offset"), "detectable_offset", *_bounded("swing")),
+    *(*bounded("offset"), "detectable_offset", *bounded("swing")),
     *("wins_a", "wins_b", "ties", "decisive_pairs"),
-    *(*_bounded("win_rate_a"), "win_rate_a_ab", "win_rate_a_ba"),
-    *(*_bounded("decisive_win_rate_a"), "p_preference"),
-    *("n_gold", "agreement", *_bounded("kappa")),
+    *(*bounded("win_rate_a"), "win_rate_a_ab", "win_rate_a_ba"),
+    *(*bounded("decisive_win_rate_a"), "p_preference"),
+    *("n_gold", "agreement", *bounded("kappa")),
 )
 _WHOLE: Final = {
     *_COUNTS,

@@ -19,6 +19,7 @@ from judgebias.summary.columns import (
     NUMBER,
     TEXT,
     WHOLE,
+    Row,
     Schema,
     bounded,
     estimate,
@@ -26,7 +27,6 @@ from judgebias.summary.columns import (
     place,
     typed,
 )
-from judgebias.summary.figures import Row
 from judgebias.summary.first_calls import CallCounts, call_counts, first_scores
 from judgebias.summary.profiles import Group
 from judgebias.summary.rows import compare, rows_of

@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 import polars as pl
 
-from judgebias.summary.columns import place
-from judgebias.summary.figures import Row, figures
+from judgebias.summary.columns import Row, place
+from judgebias.summary.figures import figures
 from judgebias.summary.profiles import ALL, Tally, count
 
 _OTHER: Final = ("judge", "repeat", "cluster", "gold", "state_ab", "state_ba")

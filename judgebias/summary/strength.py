@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from judgebias.stats.interval import MIN_CLUSTERS
-from judgebias.summary.figures import Row
+from judgebias.summary.columns import Row
 from judgebias.summary.matchups import MODELS
 from judgebias.summary.profiles import ALL
 from judgebias.summary.rows import SUMMARY_COLUMNS, compare, table
