@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import importlib.metadata
 import sys
 import threading
 import traceback
@@ -31,6 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+DISTRIBUTION = "judgebias-batch"
+"""The name under which the package is installed."""
+
 Out = Annotated[str, typer.Option("--out", help="Folder for the results.")]
 Address = Annotated[
     str, typer.Option("--address", help="Ray cluster: HOST:PORT or auto. Default: a local Ray.")
@@ -43,8 +47,30 @@ Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 
+def _show_version(*, wanted: bool) -> None:
+    if not wanted:
+        return
+    try:
+        version = importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        version = "unknown: the package is not installed"
+    typer.echo(f"judgebias {version}")
+    raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version",
+        is_eager=True,
+        callback=lambda wanted: _show_version(wanted=wanted),
+        help="Show the version and exit.",
+    ),
+]
+
+
 @app.callback()
-def options(*, debug: Debug = False) -> None:
+def options(*, debug: Debug = False, version: Version = False) -> None:
     """Tell which LLM judges can be believed: both orders, exact tests, at scale on Ray."""
 
 

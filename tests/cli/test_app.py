@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import sys
 from collections.abc import Callable
@@ -115,6 +116,23 @@ def test_no_pairs_at_all_is_refused(asking: Asking, capsys: Read, tmp_path: Path
     assert "absent.jsonl" in refused(["run", str(file)], asking, capsys)
 
 
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_records_of_a_judge_named_panel_are_refused(
+    order: str, asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    record = {"pair_id": "1", "judge": "j", "order": "ab", "verdict": "first"}
+    rows = [record, {**record, "judge": "panel", "order": order}]
+    source = content(tmp_path / "verdicts.jsonl", *rows)
+    out = tmp_path / "out"
+    said = refused(["summarize", str(source), "--out", str(out)], asking, capsys)
+    assert "a judge named 'panel', which is the name of the panel's own rows" in said
+    assert "give that judge another name" in said
+    assert not out.exists()
+    # A name that only looks like it is a judge's own.
+    source = content(tmp_path / "verdicts.jsonl", record, {**record, "judge": "Panel"})
+    assert run_app(["summarize", str(source), "--out", str(out)]) == 0
+
+
 def test_a_judge_that_is_not_in_the_run_file_is_refused(
     asking: Asking, capsys: Read, pairs: Path, tmp_path: Path
 ) -> None:
@@ -136,6 +154,17 @@ def test_help_names_no_key_option(capsys: Read) -> None:
     """A key on a command line is in the shell's history and in every list of processes."""
     assert run_app(["run", "--help"]) == 0
     assert "key" not in capsys.readouterr().out.lower()
+def test_the_version_is_that_of_the_package(capsys: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", {"judgebias-batch": "1.2.3"}.__getitem__)
+    assert run_app(["--version"]) == 0
+    assert capsys.readouterr() == ("judgebias 1.2.3\n", "")
+
+    def absent(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    assert run_app(["--version"]) == 0
+    assert capsys.readouterr().out == "judgebias unknown: the package is not installed\n"
 
 
 def put(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
