@@ -47,7 +47,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 
-def _show_version(*, wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer gives it by its place
     if not wanted:
         return
     try:
@@ -63,7 +63,7 @@ Version = Annotated[
     typer.Option(
         "--version",
         is_eager=True,
-        callback=lambda wanted: _show_version(wanted=wanted),
+        callback=_show_version,
         help="Show the version and exit.",
     ),
 ]

@@ -19,6 +19,16 @@ from judgebias.pipeline.quiet import FAREWELL, quiet_ray
 KNOCK_S = 10.0
 FAREWELL_S = 10.0
 
+from judgebias.pipeline.knock import knock
+from judgebias.pipeline.place import ADDRESSES, LOCAL, checked_address, named
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+"""Ray reads these when it starts; a user's own values stand."""
+
 OBJECT_STORE_BYTES = 256 * 2**20
 """A local store holds one small row per block and never a text; what is shared comes on top."""
 
@@ -47,6 +57,16 @@ def connected(address: str, *, workers: int, shared_bytes: int = 0) -> Generator
             f"cannot reach Ray at {address or 'a local start'}: {error}",
             expected='"" for a local Ray, "auto", HOST:PORT, or RAY_ADDRESS',
         ) from error
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    given, address = address, checked_address(address)
+    try:
+        with _hushed():
+            _connect(address, workers)
+    except Exception as error:
+        # Ray raises whatever it likes while it starts, plain Exception too.
+        ray.shutdown()
+        raise _unreachable(given, address, error) from error
     try:
         yield _quiet_cpus()
     finally:
@@ -105,12 +125,24 @@ def _knock(address: str) -> None:
     host, _, port = address.rpartition(":")
     if host and "/" not in address and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
+def _unreachable(given: str, address: str, error: Exception) -> UsageError:
+    first_line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if not address:
+        return UsageError(
+            f"cannot start a local Ray: {first_line}",
+            expected="a machine with memory, a temporary folder and free ports to start it on",
+            do="see the logs in Ray's temporary folder, or give a running cluster's --address",
+        )
+    return UsageError(
+        f"cannot reach Ray at {named(given)}: {first_line}",
+        expected=ADDRESSES,
+        do="see that the cluster runs and that this machine reaches it; nothing was asked",
+    )
 
 
 def _connect(address: str, workers: int, shared_bytes: int) -> None:
     if address:
-        _knock(address)
-        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+        ray.init(address=knock(address), logging_level=logging.ERROR, log_to_driver=False)
         return
     ray.init(
         address=LOCAL,

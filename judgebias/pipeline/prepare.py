@@ -27,7 +27,7 @@ from judgebias.pipeline.changes import changes_of_input
 from judgebias.pipeline.files import check_files
 from judgebias.pipeline.changes import changes_of_input, changes_of_run
 from judgebias.pipeline.identify import describe, identify
-from judgebias.pipeline.place import runs_here
+from judgebias.pipeline.place import LOCAL, checked_address, refuse_crowd, runs_here
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
 from judgebias.pipeline.unbuilt import refuse_unbuilt
@@ -108,6 +108,7 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
         )
     refuse_unbuilt(config)
     check_files(config)
+    refuse_crowd(checked_address(config.engine.address) or LOCAL, config.engine.workers)
     _refuse_own_outputs(config, base)
     for judge in config.judges:
         asked = not only or judge.name in only
