@@ -24,7 +24,7 @@ from judgebias.verdicts import Order
 _NEEDED = (
     *("pair", "judge", "fingerprint", "task", "pair_id", "repeat", "order", "slot", "failure"),
     *("attempts", "time", "worker", "request_id", "cost_usd"),
-    *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
+    *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "model", "message"),
 )
 
 
@@ -64,7 +64,7 @@ def summarize_run(run: RunDir, screen: Screen) -> pl.DataFrame:
 
 def write(evidence: Evidence, out: Path, screen: Screen) -> pl.DataFrame:
     """Write all tables and say where they are; returns the summary."""
-    summary = tabulate(evidence, out)
+    summary = tabulate(evidence, out, say=screen.say)
     screen.say(f"tables are in {out}")
     return summary
 

@@ -34,6 +34,7 @@ from judgebias.summary.flips import flips_table
 from judgebias.summary.hypotheses import hypotheses_table
 from judgebias.summary.matchups import compare_matchups, matchup_rows
 from judgebias.summary.settle import with_states
+from judgebias.summary.snapshots import model_changes, snapshot_warnings
 from judgebias.summary.strength import compare_strength, strength_rows
 from judgebias.tone import DENSITY_COLUMNS
 
@@ -79,6 +80,8 @@ class _Gathered:
     failures: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
     flips: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
     costs: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    model_changes: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    snapshots: list[str] = field(default_factory=list[str])
     several: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def add(self, calls: Calls, verdicts: pl.LazyFrame, repeats: tuple[int, ...]) -> None:
@@ -89,12 +92,20 @@ class _Gathered:
         self.failures.append(failures_table(calls.ended.lazy(), verdicts))
         self.flips.append(flips_table(verdicts))
         self.several.update(several_models(verdicts))
+        # Records do not say which model answered.
+        if "model" in calls.ended.columns:
+            changes = model_changes(calls.ended.lazy())
+            self.model_changes.append(changes)
+            self.snapshots += snapshot_warnings(calls.ended.lazy(), changes)
         if calls.extra is not None:
             self.costs.append(costs_table(calls.ended.lazy(), calls.extra.lazy()))
 
 
-def tabulate(evidence: Evidence, out: Path) -> pl.DataFrame:
-    """Settle, summarise and write every table; returns the summary."""
+def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> pl.DataFrame:
+    """Settle, summarise and write every table; returns the summary.
+
+    What a reader of any figure must know goes to `say` as well as into summary.md.
+    """
     gathered = _Gathered()
     path = out / "verdicts.parquet"
     write_verdicts(path, _settled(evidence, gathered))
@@ -107,8 +118,10 @@ def tabulate(evidence: Evidence, out: Path) -> pl.DataFrame:
         repeats=tables.pop("repeats"),
         failures=tables.pop("failures"),
         several=gathered.several,
-        notices=_own_family(evidence, pl.scan_parquet(path)),
+        notices=[*_own_family(evidence, pl.scan_parquet(path)), *gathered.snapshots],
     )
+    for warning in gathered.snapshots:
+        say(warning)
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
     if len(evidence.judges) > 1:
@@ -135,6 +148,8 @@ def _position_tables(gathered: _Gathered) -> dict[str, pl.DataFrame]:
     }
     if gathered.flips:
         tables["flips"] = pl.concat(gathered.flips)
+    if gathered.model_changes:
+        tables["model_changes"] = pl.concat(gathered.model_changes)
     if gathered.costs:
         tables["costs"] = pl.concat(gathered.costs)
     return tables

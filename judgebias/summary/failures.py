@@ -6,17 +6,22 @@ each order and says where they differ.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import polars as pl
 
+from judgebias.judges.secrets import redact
 from judgebias.summary.settle import FAILED, PENDING, is_slot
 
 FAILURE_COLUMNS: Final = (
     *("judge", "task", "order", "kind", "n"),
     *("n_expected", "n_verdicts", "n_failed", "n_pending", "coverage", "warning"),
+    "example",
 )
 _GROUP: Final = ("judge", "task", "order")
+_LONGEST: Final = 200
+_MEMORY: Final = re.compile(r"\b0x[0-9a-fA-F]+\b")
 
 
 def failures_table(calls: pl.LazyFrame, verdicts: pl.LazyFrame) -> pl.DataFrame:
@@ -25,7 +30,8 @@ def failures_table(calls: pl.LazyFrame, verdicts: pl.LazyFrame) -> pl.DataFrame:
     Parameters
     ----------
     calls
-        judge, task, order, failure: one row per call that ended.
+        judge, task, order, failure: one row per call that ended; with pair_id, repeat and message
+        where there are messages.
     verdicts
         What `settle_calls` returns for the same calls.
 
@@ -33,16 +39,25 @@ def failures_table(calls: pl.LazyFrame, verdicts: pl.LazyFrame) -> pl.DataFrame:
     -------
     DataFrame
         `FAILURE_COLUMNS`, sorted; an order without a failure has one row, `kind` null and `n` 0.
-        `coverage` is n_verdicts / n_expected; `warning` is null where both orders are covered
-        alike, or only one was asked.
+        `example` is the message of the first call by pair and repeat that has one, shortened and
+        without what looks like a key. `coverage` is n_verdicts / n_expected; `warning` is null
+        where both orders are covered alike, or only one was asked.
     """
+    has_messages = "message" in calls.collect_schema().names()
+    by_pair = (pl.col("pair_id").cast(pl.String), "repeat")
+    first = pl.col("message").sort_by(*by_pair).drop_nulls().first()
     kinds = (
         calls.filter(pl.col("failure").is_not_null())
-        .select(pl.col(*_GROUP).cast(pl.String), pl.col("failure").cast(pl.String).alias("kind"))
-        .group_by(*_GROUP, "kind")
-        .agg(pl.len().cast(pl.Int64).alias("n"))
+        .group_by(
+            *(pl.col(name).cast(pl.String) for name in _GROUP),
+            pl.col("failure").cast(pl.String).alias("kind"),
+        )
+        .agg(
+            pl.len().cast(pl.Int64).alias("n"),
+            (first if has_messages else pl.lit(None, pl.String)).alias("example"),
+        )
     )
-    return (
+    table = (
         coverage(verdicts)
         .join(kinds, on=_GROUP, how="left")
         .with_columns(pl.col("n").fill_null(0))
@@ -50,6 +65,14 @@ def failures_table(calls: pl.LazyFrame, verdicts: pl.LazyFrame) -> pl.DataFrame:
         .sort("judge", "task", "order", "kind")
         .collect()
     )
+    examples = [None if text is None else shown_message(text) for text in table["example"]]
+    return table.with_columns(pl.Series("example", examples, pl.String))
+
+
+def shown_message(text: str) -> str:
+    """Shorten a message to one line, without keys and without places in some process's memory."""
+    line = " ".join(_MEMORY.sub("0x...", redact(text)).split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 
 def coverage(verdicts: pl.LazyFrame) -> pl.LazyFrame:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from judgebias.cli import run_app
+from judgebias.outputs import OUTPUTS
 from tests.cli.asking import Asking
 from tests.pipeline.run_files import run_file, write_pairs
 
@@ -106,3 +107,49 @@ def test_a_plan_refuses_what_a_run_refuses_in_the_same_words(
     assert asking.asked == []
     after = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
     assert after == before
+
+
+def test_every_file_that_a_run_puts_beside_its_tables_is_known(
+    tmp_path: Path, asking: Asking, capsys: Read
+) -> None:
+    write_pairs(tmp_path / "pairs.jsonl", 3)
+    file = run_file(tmp_path / "run.toml", pairs=tmp_path / "pairs.jsonl", judges=[JUDGE], out="o")
+    assert run_app(["run", str(file)]) == 0
+    assert asking.asked
+    out = tmp_path / "o"
+    files = [path for folder in (out, out / "journal") for path in folder.iterdir()]
+    written = {str(path.relative_to(out)) for path in files if path.is_file()}
+    read = {name for name in written if Path(name).suffix in {".csv", ".jsonl", ".parquet"}}
+    assert read >= {"summary.csv", "rejects.jsonl", "journal/pairs.parquet"}
+    assert read <= set(OUTPUTS)
+    # The same pairs in the same folder would be read together with them the next time.
+    (tmp_path / "o" / "pairs.jsonl").write_bytes((tmp_path / "pairs.jsonl").read_bytes())
+    file = run_file(tmp_path / "run.toml", pairs=out, judges=[JUDGE], out="o")
+    assert "would read what the run writes" in refusal(["run", str(file)], capsys)
+
+
+@pytest.mark.parametrize(
+    ("environment", "engine", "said"),
+    [
+        ("nonsense", {}, "RAY_ADDRESS = 'nonsense' is no address of Ray"),
+        ("http://127.0.0.1:8265", {}, "RAY_ADDRESS = 'http://127.0.0.1:8265' is no address of Ray"),
+        ("", {"engine_address": "ray://h:1"}, "engine.address = 'ray://h:1' is no address of Ray"),
+        ("local", {"engine_workers": 9999}, "engine.workers = 9999 on this machine alone"),
+    ],
+)
+def test_where_no_ray_can_be_is_found_before_anything_is_read(
+    environment: str,
+    engine: dict[str, object],
+    said: str,
+    tmp_path: Path,
+    asking: Asking,
+    capsys: Read,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", environment)
+    absent = tmp_path / "absent.jsonl"
+    file = run_file(tmp_path / "run.toml", pairs=absent, judges=[JUDGE], out="out", **engine)
+    for command in ("plan", "run"):
+        assert said in refusal([command, str(file)], capsys)
+    assert asking.asked == []
+    assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from judgebias.calls import Call
 from judgebias.cli import run_app
 from judgebias.cli.run import Overrides, overridden
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError
+from judgebias.replies import Reply
+from judgebias.verdicts import Slot
 from tests.cli.asking import Asking
 from tests.pipeline.run_files import run_file, same_tables, write_pairs
 
@@ -98,6 +101,43 @@ def test_calls_without_a_verdict_end_with_3(asking: Asking, capsys: Read, tmp_pa
     said = capsys.readouterr().err
     assert f"{failed['flaky']} calls ended without a verdict: see" in said
     assert str(tmp_path / "out" / "tables" / "failures.csv") in said
+
+
+class Versions:
+    """A judge behind a name that stands for one model, and for another after so many calls."""
+
+    def __init__(self, *, change_after: int) -> None:
+        self.left = change_after
+
+    async def ask(self, call: Call) -> Reply:
+        self.left -= 1
+        model = "m-1" if self.left >= 0 else "m-2"
+        return Reply(slot=Slot.FIRST, model=model, request_id=call.pair.pair_id)
+
+    async def aclose(self) -> None: ...
+
+
+def test_two_orders_answered_by_different_models_are_said_and_flagged(
+    run: Path, asking: Asking, capsys: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Versions(change_after=31)
+    monkeypatch.setattr("tests.cli.asking.open_local", lambda *_: judge)
+    assert run_app(["run", str(run)]) == 0
+    assert len(asking.asked) == 80
+    warning = (
+        "calm: 2 models answered its calls (m-2 49, m-1 31); in 1 pairs the two orders come from "
+        "different models"
+    )
+    assert warning in capsys.readouterr().err
+    out = run.parent / "out"
+    assert f"- {warning}" in (out / "summary.md").read_text(encoding="utf-8")
+    flagged = (out / "tables" / "model_changes.csv").read_text(encoding="utf-8").splitlines()
+    assert flagged[0] == "judge,task,pair_id,repeat,model_ab,model_ba"
+    assert [line.split(",")[0] for line in flagged[1:]] == ["calm"]
+    assert flagged[1].endswith(",1,m-1,m-2")
+    # The same calls say it again, and only once more.
+    assert run_app(["summarize", str(out)]) == 0
+    assert capsys.readouterr().err.count("2 models answered") == 1
 
 
 def test_rejected_rows_alone_end_with_0(run: Path, asking: Asking, capsys: Read) -> None:

@@ -104,6 +104,50 @@ def test_failures_are_counted_by_kind_and_coverage_warns() -> None:
     assert all("ab 1.0, ba 0.8" in text for text in table["warning"])
 
 
+def with_messages(messages: dict[str, str | None]) -> pl.DataFrame:
+    """Pairs that failed in ba, with the message of each."""
+    pairs = [judged("first", "failed", int(name)) for name in messages]
+    said = pl.col("pair_id").replace_strict(messages, return_dtype=pl.String)
+    calls = calls_of(pairs).with_columns(
+        message=pl.when(pl.col("failure").is_not_null()).then(said)
+    )
+    first, second = (
+        failures_table(frame.lazy(), settled(pairs)) for frame in (calls, calls.reverse())
+    )
+    assert first.equals(second, null_equal=True)
+    return first
+
+
+@pytest.mark.parametrize(
+    ("messages", "example"),
+    [
+        ({"2": "late", "1": "early", "3": "later"}, "early"),
+        ({"1": None, "2": "the first that has one"}, "the first that has one"),
+        ({"1": None}, None),
+        ({"1": "two\n  lines"}, "two lines"),
+        ({"1": "x" * 300}, "x" * 197 + "..."),
+        ({"1": "KeyError: <object at 0x7f3cA0>"}, "KeyError: <object at 0x...>"),
+        ({"1": "with Bearer abcdefghijk and sk-123456789"}, "with [key] and [key]"),
+        ({"1": "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}, "\U0001f600"),
+    ],
+)
+def test_each_kind_of_failure_has_an_example(
+    messages: dict[str, str | None], example: str | None
+) -> None:
+    table = with_messages(messages)
+    assert table.select("order", "kind", "n", "example").rows() == [
+        ("ab", None, 0, None),
+        ("ba", "timeout", len(messages), example),
+    ]
+
+
+def test_without_messages_there_is_no_example() -> None:
+    pairs = [judged("first", "failed")]
+    table = failures_table(calls_of(pairs).lazy(), settled(pairs))
+    assert table.schema["example"] == pl.String
+    assert table["example"].null_count() == table.height
+
+
 def test_even_coverage_and_a_single_order_warn_of_nothing() -> None:
     even = [judged("failed", "tie", 0), judged("tie", "failed", 1)]
     single = [judged("failed", None, 0), judged("tie", None, 1)]
