@@ -116,6 +116,7 @@ def test_every_file_that_a_run_puts_beside_its_tables_is_known(
     file = run_file(tmp_path / "run.toml", pairs=tmp_path / "pairs.jsonl", judges=[JUDGE], out="o")
     assert run_app(["run", str(file)]) == 0
     assert asking.asked
+    capsys.readouterr()
     out = tmp_path / "o"
     files = [path for folder in (out, out / "journal") for path in folder.iterdir()]
     written = {str(path.relative_to(out)) for path in files if path.is_file()}
