@@ -152,7 +152,7 @@ def test_a_lock_that_another_host_left_is_only_taken_over_when_told(run: RunDir)
     assert "--take-over" in error.value.do
     assert lock.read_text(encoding="utf-8") == left
     with run.owned(take_over=True):
-        assert f"process {os.getpid()}" in owner_of(run)
+        assert f"process {os.getpid()}" in run.owner()
     # An owner that ends by itself, with an error too, leaves a lock that any host may take.
     with pytest.raises(KeyError), run.owned():
         raise KeyError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import importlib.metadata
+import os
 import sys
 import threading
 import traceback

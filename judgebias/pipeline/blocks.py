@@ -131,4 +131,3 @@ class BlockQueue:
         """Whether no block waits and none is open."""
         waiting = any(self._waiting.values()) or bool(self._careful)
         return not waiting and not any(self._open.values())
-        return not any(self._waiting.values()) and not any(self._open.values())

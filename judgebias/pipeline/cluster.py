@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,21 +12,11 @@ from contextlib import contextmanager
 import ray
 
 from judgebias.errors import UsageError
-from judgebias.pipeline.place import LOCAL, effective_address
-from judgebias.pipeline.quiet import FAREWELL, quiet_ray
-
-KNOCK_S = 10.0
-FAREWELL_S = 10.0
-
 from judgebias.pipeline.knock import knock
 from judgebias.pipeline.place import ADDRESSES, LOCAL, checked_address, named
+from judgebias.pipeline.quiet import FAREWELL, quiet_ray
 
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-}
-"""Ray reads these when it starts; a user's own values stand."""
+FAREWELL_S = 10.0
 
 OBJECT_STORE_BYTES = 256 * 2**20
 """A local store holds one small row per block and never a text; what is shared comes on top."""
@@ -48,21 +37,10 @@ def connected(address: str, *, workers: int, shared_bytes: int = 0) -> Generator
         yield _quiet_cpus()
         return
     quiet_ray()
-    address = effective_address(address)
+    given, address = address, checked_address(address)
     try:
         with _hushed(), _same_handlers():
             _connect(address, workers, shared_bytes)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(
-            f"cannot reach Ray at {address or 'a local start'}: {error}",
-            expected='"" for a local Ray, "auto", HOST:PORT, or RAY_ADDRESS',
-        ) from error
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
-    given, address = address, checked_address(address)
-    try:
-        with _hushed():
-            _connect(address, workers)
     except Exception as error:
         # Ray raises whatever it likes while it starts, plain Exception too.
         ray.shutdown()
@@ -114,17 +92,6 @@ def _same_handlers() -> Generator[None]:
             signal.signal(number, handler)
 
 
-def _knock(address: str) -> None:
-    """Find an address where nobody listens at once; Ray itself would try for minutes.
-
-    Raises
-    ------
-    OSError
-        When no connection can be made.
-    """
-    host, _, port = address.rpartition(":")
-    if host and "/" not in address and port.isdecimal():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
 def _unreachable(given: str, address: str, error: Exception) -> UsageError:
     first_line = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if not address:

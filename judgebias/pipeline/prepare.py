@@ -23,9 +23,8 @@ from judgebias.judges.local import open_local
 from judgebias.judges.secrets import read_key
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
-from judgebias.pipeline.changes import changes_of_input
-from judgebias.pipeline.files import check_files
 from judgebias.pipeline.changes import changes_of_input, changes_of_run
+from judgebias.pipeline.files import check_files
 from judgebias.pipeline.identify import describe, identify
 from judgebias.pipeline.place import LOCAL, checked_address, refuse_crowd, runs_here
 from judgebias.pipeline.plan import RunPlan
@@ -69,8 +68,6 @@ def prepared(
     _open_keys(config, base, only)
     rundir.prepare()
     with rundir.owned(take_over=take_over):
-        checked = _read(config, base, rundir, limit, lambda spec: _survey_to_file(spec, rundir))
-    with rundir.owned():
         to_file = partial(_survey_to_file, rundir=rundir)
         checked = _read(config, base, rundir, limit, only, to_file)
         rundir.write_index(checked.survey.index)

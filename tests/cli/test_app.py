@@ -154,6 +154,8 @@ def test_help_names_no_key_option(capsys: Read) -> None:
     """A key on a command line is in the shell's history and in every list of processes."""
     assert run_app(["run", "--help"]) == 0
     assert "key" not in capsys.readouterr().out.lower()
+
+
 def test_the_version_is_that_of_the_package(capsys: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", {"judgebias-batch": "1.2.3"}.__getitem__)
     assert run_app(["--version"]) == 0

@@ -116,13 +116,13 @@ def test_every_file_that_a_run_puts_beside_its_tables_is_known(
     file = run_file(tmp_path / "run.toml", pairs=tmp_path / "pairs.jsonl", judges=[JUDGE], out="o")
     assert run_app(["run", str(file)]) == 0
     assert asking.asked
-    capsys.readouterr()
     out = tmp_path / "o"
     files = [path for folder in (out, out / "journal") for path in folder.iterdir()]
     written = {str(path.relative_to(out)) for path in files if path.is_file()}
     read = {name for name in written if Path(name).suffix in {".csv", ".jsonl", ".parquet"}}
     assert read >= {"summary.csv", "rejects.jsonl", "journal/pairs.parquet"}
     assert read <= set(OUTPUTS)
+    capsys.readouterr()
     # The same pairs in the same folder would be read together with them the next time.
     (tmp_path / "o" / "pairs.jsonl").write_bytes((tmp_path / "pairs.jsonl").read_bytes())
     file = run_file(tmp_path / "run.toml", pairs=out, judges=[JUDGE], out="o")

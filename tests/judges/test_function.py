@@ -240,6 +240,8 @@ def test_an_async_function_that_blocks_does_not_hold_the_workers_loop(
         return reply.slot
 
     assert asyncio.run(beside()) is Slot.TIE
+
+
 BROKEN = {
     "exits": ("import sys\nsys.exit(3)\n", "SystemExit: 3", ", line 2)"),
     "exits_quietly": ("raise SystemExit\n", "SystemExit: ", ", line 1)"),

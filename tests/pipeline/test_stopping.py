@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from judgebias.cli.status import owner_of
 from judgebias.journal import first_wins, read_journal
 from judgebias.rundir import RunDir
 from tests.pipeline.run_files import (
@@ -59,7 +58,7 @@ def test_kill_and_interrupt_and_the_same_command_end_in_the_same_bytes(runs, tmp
 
     process = start(cut)
     wait_for_rows(out / "journal", held + 300, process)
-    assert owner_of(RunDir(out)).startswith("host ")
+    assert RunDir(out).owner().startswith("host ")
     process.send_signal(signal.SIGINT)
     code, said = finish(process)
     assert code == 4, said
