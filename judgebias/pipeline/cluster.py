@@ -43,7 +43,7 @@ def connected(address: str, *, workers: int, shared_bytes: int = 0) -> Generator
             _connect(address, workers, shared_bytes)
     except Exception as error:
         # Ray raises whatever it likes while it starts, plain Exception too.
-        ray.shutdown()
+        _leave()
         raise _unreachable(given, address, error) from error
     try:
         yield _quiet_cpus()
