@@ -106,9 +106,9 @@ def _orders(old: RunConfig, new: RunConfig) -> Iterator[str]:
             f"swap_fraction was {old.swap_fraction} and is {new.swap_fraction} now: second calls "
             f"beyond the smaller sample are {_OUT}"
         )
-    if old.seed != new.seed:
+    if old.seed != new.seed and old.orders == new.orders and new.orders in ("sampled", "random"):
         yield (
-            f"seed was {old.seed} and is {new.seed} now: samples and first orders are drawn anew, "
+            f"seed was {old.seed} and is {new.seed} now: the orders asked are drawn anew, "
             f"and replies outside them are {_OUT}"
         )
 
