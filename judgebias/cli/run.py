@@ -126,17 +126,27 @@ def _ended(ready: Ready, end: RunEnd, summary: pl.DataFrame, screen: Screen) -> 
         screen.say(f"{judge} was stopped: {reason}")
     if end.interrupted:
         screen.say("interrupted: what was in flight has landed")
+    if end.budget_spent:
+        screen.say(_budget_line(ready))
     pending = _pending(ready, summary)
-    cut_short = end.pending if end.interrupted or end.halted else 0
+    cut_short = end.pending if end.interrupted or end.halted or end.budget_spent else 0
     if pending or cut_short or end.fault:
         number = pending or cut_short
-        screen.say(f"{number:,} calls are pending; the same command goes on from here")
+        goes_on = "a larger budget" if end.budget_spent else "the same command"
+        screen.say(f"{number:,} calls are pending; {goes_on} goes on from here")
         return Exit.STOPPED
     if n_failed:
         calls = "1 call" if n_failed == 1 else f"{n_failed:,} calls"
         screen.say(f"{calls} ended without a verdict: see {_failures(ready.rundir)}")
         return Exit.UNANSWERED
     return Exit.COMPLETE
+
+
+def _budget_line(ready: Ready) -> str:
+    budget = ready.plan.config.budget
+    bounds = [f"max_calls = {budget.max_calls:,}"] if budget.max_calls else []
+    bounds += [] if budget.max_usd is None else [f"max_usd = {budget.max_usd:,.2f}"]
+    return f"the budget ({', '.join(bounds)}) has no room for another pair: the report is partial"
 
 
 def _pending(ready: Ready, summary: pl.DataFrame) -> int:

@@ -14,12 +14,15 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
+from judgebias.calls import Call
+from judgebias.judges.gate import Gate, NotSent
 from judgebias.pace.headers import limits_told
 from judgebias.pace.lease import Known, Lease, Report
 from judgebias.pace.schedule import AHEAD_S, CATCH_UP_S, SINGLE_S, USE_WITHIN_S
 
 ANSWER_S = 2.0
 ALONE_S = 0.25
+SOON_S = 0.01
 _READ_EVERY = 16
 """Headers are read of one response in so many: they say the same for all."""
 _FORGET = 0.98
@@ -70,7 +73,7 @@ class PacedGate:
         self._interval, self._workers = 0.0, 1
         self._until = 0.0
         self._waiters: deque[tuple[asyncio.Future[None], float]] = deque()
-        self._tokens_waiting = 0.0
+        self._tokens_waiting = self._last_tokens = 0.0
         self._slots: deque[_Slot] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._report = Report(worker=worker)
@@ -79,7 +82,10 @@ class PacedGate:
         self._seen = 0
         self._last_at = 0.0
         self._is_alone = False
-        self._asked_for_none = False
+        self._stopped = False
+        self._admitted, self._asked_at = 0, 0.0
+        self._all_given = False
+        """Whether the pacer gave all that was asked for: then there may be more at once."""
 
     @property
     def window(self) -> int:
@@ -92,21 +98,31 @@ class PacedGate:
         return len(self._waiters)
 
     async def admit(self, tokens: int) -> None:
-        """Wait for the end of a pause and for a slot, where one is needed."""
+        """Wait for the end of a pause and for a slot, where one is needed.
+
+        Raises
+        ------
+        NotSent
+            When the run stops meanwhile.
+        """
+        if self._stopped:
+            raise NotSent
+        self._admitted += 1
         if not self._paced and self._until <= _now():
             return
-        estimated = tokens * self._ratio
+        self._last_tokens = estimated = tokens * self._ratio
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append((waiter, estimated))
         self._tokens_waiting += estimated
         self._release()
-        if self._asked_for_none and len(self._waiters) > len(self._slots):
-            self._asked_for_none = False
+        if self._all_given and len(self._waiters) > len(self._slots):
+            self._all_given = False
             self._news.set()
         await waiter
 
-    async def again(self) -> None:
-        """Nothing is bought by the request here."""
+    async def again(self, call: Call) -> bool:  # noqa: ARG002 - a limit is no budget
+        """Everything may be bought."""
+        return True
 
     def rate_limited(self, after_s: float | None) -> None:
         """Stop here at once, and have the pacer stop the others."""
@@ -137,6 +153,11 @@ class PacedGate:
             self._guessed = _FORGET * self._guessed + estimated
 
     @property
+    def _mean_tokens(self) -> float:
+        """Estimate the tokens of the next requests by those that wait, or by the last one."""
+        return self._tokens_waiting / len(self._waiters) if self._waiters else self._last_tokens
+
+    @property
     def _ratio(self) -> float:
         return self._used / self._guessed if self._guessed else 1.0
 
@@ -144,6 +165,14 @@ class PacedGate:
         self._until = max(self._until, _now() + seconds)
         self._slots.clear()
         self._news.set()
+
+    def stop(self) -> None:
+        """Send nothing more: who waits here goes back."""
+        self._stopped = True
+        while self._waiters:
+            waiter, _ = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_exception(NotSent())
 
     async def keep(self) -> None:
         """Exchange reports for leases until cancelled."""
@@ -175,21 +204,29 @@ class PacedGate:
             self._put_back(report)
             return ALONE_S
         self._heed(lease, asked)
-        self._asked_for_none = report.waiting == 0
+        self._all_given = lease.slots.count >= report.waiting
         # Whoever came meanwhile is not kept waiting for the next turn.
         short = len(self._waiters) > len(self._slots)
-        return 0.01 if self._asked_for_none and short else lease.ask_s
+        return SOON_S if self._all_given and short else lease.ask_s
 
     def _take_report(self) -> Report:
         report, self._report = self._report, Report(worker=self._worker)
         report.pacer = self._pacer
-        # What slots are in hand for is not asked for again.
-        free = max(0, len(self._waiters) - len(self._slots))
-        share = free / len(self._waiters) if self._waiters else 0.0
-        report.waiting, report.tokens = free, self._tokens_waiting * share
+        report.waiting = self._wanted()
+        report.tokens = report.waiting * self._mean_tokens
         report.busy = max(0, self._in_flight() - len(self._waiters))
         report.known = replace(self._known, pause_s=max(0.0, self._until - _now()))
         return report
+
+    def _wanted(self) -> int:
+        """Count the slots that are wanted: for those that wait and, by the last turn, will come."""
+        now = _now()
+        coming = round(self._admitted * AHEAD_S / 2 / max(SOON_S, now - self._asked_at))
+        self._admitted, self._asked_at = 0, now
+        if not self._paced or self._interval >= SINGLE_S:
+            coming = 0
+        # What slots are in hand for is not asked for again.
+        return max(0, len(self._waiters) + coming - len(self._slots))
 
     def _put_back(self, report: Report) -> None:
         """Keep what the pacer did not hear."""
@@ -235,12 +272,9 @@ class PacedGate:
         last = self._last_at if self._is_alone else max(self._last_at, now + AHEAD_S)
         self._is_alone = True
         while (at := max(now, last + interval)) < now + 2 * ALONE_S:
-            self._slots.append(_Slot(at, at + USE_WITHIN_S, self._mean_tokens(), single=False))
+            self._slots.append(_Slot(at, at + USE_WITHIN_S, self._mean_tokens, single=False))
             last = self._last_at = at
         self._release()
-
-    def _mean_tokens(self) -> float:
-        return self._tokens_waiting / max(1, len(self._waiters))
 
     def _release(self) -> None:
         """Let go whoever has a slot, or needs none, and come back for the next."""
@@ -281,6 +315,21 @@ class PacedGate:
 
     def _come_back(self, at: float) -> None:
         self._timer = asyncio.get_running_loop().call_at(at, self._release)
+
+
+class Bought:
+    """A judge's gate under a budget: every request after the first is reserved here."""
+
+    def __init__(self, gate: Gate, again: Callable[[Call], Awaitable[bool]]) -> None:
+        self._again = again
+        self.admit = gate.admit
+        self.rate_limited = gate.rate_limited
+        self.failed = gate.failed
+        self.observed = gate.observed
+
+    async def again(self, call: Call) -> bool:
+        """Reserve one more request of a call."""
+        return await self._again(call)
 
 
 def _now() -> float:
