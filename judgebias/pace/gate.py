@@ -62,12 +62,14 @@ class PacedGate:
         in_flight
             Counts the calls under way of all judges of the group, those that wait here included.
         paced
-            Whether a limit is configured: then nothing passes before the first lease.
+            Whether a limit is configured: then nothing passes while no pacer was ever heard.
         """
         self._worker = worker
         self._exchange = exchange
         self._in_flight = in_flight
-        self._paced = paced
+        # Nothing passes before the first lease: there may be a pause that others know of.
+        self._paced = True
+        self._limited = paced
         self._pacer = ""
         self._known = Known()
         self._interval, self._workers = 0.0, 1
@@ -110,10 +112,10 @@ class PacedGate:
         self._admitted += 1
         if not self._paced and self._until <= _now():
             return
-        self._last_tokens = estimated = tokens * self._ratio
+        self._last_tokens = tokens
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append((waiter, estimated))
-        self._tokens_waiting += estimated
+        self._waiters.append((waiter, tokens))
+        self._tokens_waiting += tokens
         self._release()
         if self._all_given and len(self._waiters) > len(self._slots):
             self._all_given = False
@@ -155,7 +157,8 @@ class PacedGate:
     @property
     def _mean_tokens(self) -> float:
         """Estimate the tokens of the next requests by those that wait, or by the last one."""
-        return self._tokens_waiting / len(self._waiters) if self._waiters else self._last_tokens
+        mean = self._tokens_waiting / len(self._waiters) if self._waiters else self._last_tokens
+        return mean * self._ratio
 
     @property
     def _ratio(self) -> float:
@@ -264,6 +267,7 @@ class PacedGate:
 
     def _alone(self) -> None:
         """Go on without a pacer, with this worker's part of the last rate."""
+        self._paced &= self._limited or bool(self._pacer)
         if not self._paced or not self._interval or self._until > _now():
             self._release()
             return
@@ -308,7 +312,7 @@ class PacedGate:
         return True
 
     def _use(self, slot: _Slot, tokens: float, now: float) -> None:
-        self._report.owed += tokens - slot.tokens
+        self._report.owed += tokens * self._ratio - slot.tokens
         if slot.single:
             self._report.late_s = max(0.0, now - slot.at)
             self._news.set()

@@ -14,7 +14,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from judgebias.pace.lease import Report
+from judgebias.pace.lease import Known, Report
 from judgebias.pace.limits import MOST_IN_FLIGHT
 
 FIRST_WINDOW = 64
@@ -62,11 +62,21 @@ class Learner:
         """Calls that may be in flight."""
         return int(self._size.window)
 
-    def adopt(self, ceiling: float, window: int, pause_s: float, now: float) -> None:
+    def adopt(self, known: Known, now: float) -> None:
         """Take over what an earlier life had learned."""
-        self.ceiling = min(self.ceiling or ceiling, ceiling or self.ceiling)
-        self._size.window = window or self._size.window
-        self._until = max(self._until, now + pause_s)
+        ceilings = [ceiling for ceiling in (self.ceiling, known.ceiling) if ceiling]
+        self.ceiling = min(ceilings, default=0.0)
+        self._size.window = known.window or self._size.window
+        self._steady = max(self._steady, known.steady)
+        if known.pause_s > self.pause_left(now):
+            self._pause(known.pause_s, now)
+
+    def known(self, now: float) -> Known:
+        """Say what a later life is to take over."""
+        steady = self._steady if self._ramp_part(now) < 1 else self.accepted_rate(now)
+        return Known(
+            ceiling=self.ceiling, window=self.window, pause_s=self.pause_left(now), steady=steady
+        )
 
     def pause_left(self, now: float) -> float:
         """Seconds of the pause that are left."""
@@ -142,10 +152,10 @@ class Learner:
         return pause
 
     def _ramp_part(self, now: float) -> float:
-        passed = now - self._until
+        passed = max(0.0, now - self._until)
         if passed >= self._ramp_s:
             return 1.0
-        return 0.5 + 0.5 * max(0.0, passed) / self._ramp_s
+        return 0.5 + 0.5 * passed / self._ramp_s
 
     def accepted_rate(self, now: float) -> float:
         """Requests per second that were accepted lately."""

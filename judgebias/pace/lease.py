@@ -19,6 +19,8 @@ class Known:
     window: int = 0
     """Calls in flight as learned; 0 = not known."""
     pause_s: float = 0.0
+    steady: float = 0.0
+    """Requests per second that were accepted when all was well."""
 
 
 @dataclass(kw_only=True, slots=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 from judgebias.pace.learning import Learner
-from judgebias.pace.lease import Known, Lease, Report
+from judgebias.pace.lease import Lease, Report
 from judgebias.pace.limits import Limits
 from judgebias.pace.schedule import (
     AHEAD_S,
@@ -73,18 +74,13 @@ class Pacer:
         slots = NO_SLOTS if pause else self._slots(report, interval, now)
         return Lease(
             pacer=self._name,
-            paced=bool(interval or pause or self._learner.probing),
+            paced=bool(limits.known or interval or pause or self._learner.probing),
             slots=slots,
             tokens=tokens,
             interval_s=interval,
             workers=len(self._seen),
             ask_s=self._ask_s(report, slots, pause, now),
-            known=Known(
-                told=self._told,
-                ceiling=self._learner.ceiling,
-                window=self._learner.window,
-                pause_s=pause,
-            ),
+            known=replace(self._learner.known(now), told=self._told),
         )
 
     def _meet(self, report: Report, now: float) -> None:
@@ -106,7 +102,7 @@ class Pacer:
         known = report.known
         if known.told.known:
             self._told = known.told
-        self._learner.adopt(known.ceiling, known.window, known.pause_s, now)
+        self._learner.adopt(known, now)
         self._schedule.not_before(now + AHEAD_S + USE_WITHIN_S)
 
     def _interval(self, limits: Limits, tokens: float, now: float) -> float:

@@ -219,8 +219,15 @@ class Worker:
             busy = partial(self._under_way, group.judges)
             gate = PacedGate(self._name, exchange, busy, paced=group.limits.known)
             self._gates[group.name] = gate
-            self._keeping.add(asyncio.get_running_loop().create_task(gate.keep()))
+            keeping = asyncio.get_running_loop().create_task(gate.keep())
+            keeping.add_done_callback(self._gate_ended)
+            self._keeping.add(keeping)
         return self._gates[group.name]
+
+    def _gate_ended(self, keeping: asyncio.Task[None]) -> None:
+        """Stop the run rather than wait for slots that nobody asks for any more."""
+        if not keeping.cancelled() and (fault := keeping.exception()) is not None:
+            self._tell(self._owner.fail(f"the pace of a limit group failed: {fault!r}"))
 
     def _bought(self, judge: str, gate: PacedGate | None) -> PacedGate | Bought | None:
         if gate is None or self._wallet is None:

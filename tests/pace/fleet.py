@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from judgebias.judges.gate import NotSent
 from judgebias.pace.gate import PacedGate, PacerGone
 from judgebias.pace.lease import Lease, Report
 from judgebias.pace.limits import Limits
@@ -156,7 +157,10 @@ class Fleet:
         row = 0
         while True:
             busy[0] += 1
-            await gate.admit(100)
+            try:
+                await gate.admit(100)
+            except NotSent:
+                return
             self.passed[name].append(now())
             said = await self.server.answer()
             if said == "ok":
@@ -180,7 +184,10 @@ class Fleet:
         self.down = False
 
     def end(self) -> None:
-        """Stop everybody."""
+        """Stop everybody; who ended before that has failed."""
+        for task in self.tasks:
+            if task.done() and not task.cancelled():
+                task.result()
         for task in self.tasks:
             task.cancel()
 
