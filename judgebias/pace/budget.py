@@ -46,7 +46,7 @@ class Answer(StrEnum):
     WAIT = "wait"
     """Not now, but what others hold may be more than they need."""
     SPENT = "spent"
-    """Nobody holds anything that could still come back: the budget is used up."""
+    """Nobody holds anything that could still come back."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +56,11 @@ class Spending:
     spent: Amount = NOTHING
     released: Amount = NOTHING
     """Reservations that it does not hold any more, those of what was spent among them."""
+    doubtful: Amount = NOTHING
+    """The part of it that counts at its worst only until its call has ended."""
     need: Amount = NOTHING
+    retry: bool = False
+    """Whether the need is one of a call that was sent before."""
     wish: Amount = NOTHING
     """At most; what comes with a need saves the next questions."""
 
@@ -77,6 +81,7 @@ class Purse:
         self.spent = spent
         """Of all starts of the command; what cannot be known at its worst case."""
         self._held: dict[str, Amount] = {}
+        self._doubtful: dict[str, Amount] = {}
         self.exhausted = False
         """Whether somebody needed more than there is."""
 
@@ -85,6 +90,7 @@ class Purse:
         self.spent += spending.spent
         held = self._held.get(worker, NOTHING) - spending.released
         self._held[worker] = held
+        self._doubtful[worker] = self._doubtful.get(worker, NOTHING) + spending.doubtful
         if spending.need == NOTHING:
             return Grant(answer=Answer.GRANTED)
         if self.exhausted:
@@ -95,12 +101,16 @@ class Purse:
                 return Grant(answer=Answer.GRANTED, amount=wanted)
         if any(other.calls > 0 for other in self._held.values()):
             return Grant(answer=Answer.WAIT)
+        if any(other.calls > 0 for other in self._doubtful.values()):
+            # Nothing is on its way: only calls that want another try are open, and end without it.
+            return Grant(answer=Answer.SPENT if spending.retry else Answer.WAIT)
         self.exhausted = True
         return Grant(answer=Answer.SPENT)
 
     def forget(self, worker: str) -> None:
         """Count what a dead worker held as spent: it may have sent all of it."""
         self.spent += self._held.pop(worker, NOTHING)
+        self._doubtful.pop(worker, None)
 
     def _offers(self, spending: Spending) -> tuple[Amount, ...]:
         """The wish where it leaves as much again for everybody else, or else the bare need."""

@@ -37,14 +37,13 @@ class Wallet:
         self._free = NOTHING
         self._spent = NOTHING
         self._released = NOTHING
+        self._doubtful = NOTHING
         # Retries pass by pairs that wait: those hold what a pair may be waiting for.
         self._pairs, self._retries = asyncio.Lock(), asyncio.Lock()
         self._counted: dict[bytes, int] = {}
         """Call -> requests that count as spent already."""
         self._lot = 1
         self._asked_at = 0.0
-        self.empty = False
-        """Whether the budget is used up."""
 
     async def afford(self, judge: str, calls: Sequence[Call]) -> bool:
         """Reserve one request of each call, all or nothing; waits while others may give back."""
@@ -57,13 +56,13 @@ class Wallet:
     async def again(self, judge: str, call: Call) -> bool:
         """Reserve one more request of a call whose last one was sent."""
         worst = self._worst(judge, call)
-        if not self._covers(worst):
-            # Its reservation will not come back, so nobody is to wait for it.
-            self._counted[call.key] = self._counted.get(call.key, 0) + 1
-            self._spent += worst
-            self._released += worst
+        # The last one's reservation will not come back before the call ends: nobody may wait for it.
+        self._counted[call.key] = self._counted.get(call.key, 0) + 1
+        self._spent += worst
+        self._released += worst
+        self._doubtful += worst
         async with self._retries:
-            return await self._take(worst)
+            return await self._take(worst, retry=True)
 
     def settle(self, judge: str, call: Call, reply: Reply) -> None:
         """Exchange the reservations of a call that ended for what it cost."""
@@ -73,13 +72,16 @@ class Wallet:
         if self._usd:
             cost = self._tariff.actual(judge, call, requests, reply.cost_usd)
         self._spent += cost - worst.times(counted)
+        self._doubtful -= worst.times(counted)
         self._released += worst.times(requests - counted)
 
     def lose(self, judge: str, call: Call) -> None:
         """Count a call that was broken off at its worst case."""
-        if not self._counted.pop(call.key, 0):
-            self._spent += self._worst(judge, call)
-            self._released += self._worst(judge, call)
+        worst, counted = self._worst(judge, call), self._counted.pop(call.key, 0)
+        self._doubtful -= worst.times(counted)
+        if not counted:
+            self._spent += worst
+            self._released += worst
 
     def unsent(self, judge: str, call: Call) -> None:
         """Keep the reservation of a call that was never sent for another one."""
@@ -90,22 +92,21 @@ class Wallet:
         if idle:
             self._released += self._free
             self._free = NOTHING
-        if (self._spent, self._released) != (NOTHING, NOTHING):
+        if (self._spent, self._released, self._doubtful) != (NOTHING, NOTHING, NOTHING):
             await self._ask(NOTHING, NOTHING)
 
     def _worst(self, judge: str, call: Call) -> Amount:
         return self._tariff.worst(judge, call) if self._usd else Amount(calls=1)
 
-    async def _take(self, need: Amount) -> bool:
+    async def _take(self, need: Amount, *, retry: bool = False) -> bool:
         while not self._covers(need):
             # Nobody may wait for what lies here unused.
             self._released += self._free
             self._free = NOTHING
             self._size_lot()
-            grant = await self._ask(need, need.times(self._lot))
+            grant = await self._ask(need, need.times(self._lot), retry=retry)
             self._free += grant.amount
             if grant.answer is Answer.SPENT:
-                self.empty = True
                 return False
             if grant.answer is Answer.WAIT:
                 self._lot = 1
@@ -122,7 +123,14 @@ class Wallet:
         self._lot = min(_MOST, self._lot * 2) if quick else max(1, self._lot // 2)
         self._asked_at = now
 
-    async def _ask(self, need: Amount, wish: Amount) -> Grant:
-        spent, released = self._spent, self._released
-        self._spent = self._released = NOTHING
-        return await self._exchange(Spending(spent=spent, released=released, need=need, wish=wish))
+    async def _ask(self, need: Amount, wish: Amount, *, retry: bool = False) -> Grant:
+        spending = Spending(
+            spent=self._spent,
+            released=self._released,
+            doubtful=self._doubtful,
+            need=need,
+            retry=retry,
+            wish=wish,
+        )
+        self._spent = self._released = self._doubtful = NOTHING
+        return await self._exchange(spending)
