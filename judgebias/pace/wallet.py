@@ -56,7 +56,7 @@ class Wallet:
     async def again(self, judge: str, call: Call) -> bool:
         """Reserve one more request of a call whose last one was sent."""
         worst = self._worst(judge, call)
-        # The last one's reservation will not come back before the call ends: nobody may wait for it.
+        # The last one's reservation does not come back before the call ends: nobody waits for it.
         self._counted[call.key] = self._counted.get(call.key, 0) + 1
         self._spent += worst
         self._released += worst

@@ -126,7 +126,8 @@ class RunOwner:
             raise RuntimeError(msg)
         grant = self._purse.exchange(worker, spending)
         if self._purse.exhausted:
-            self._queue.drop_all()
+            for judge in self._shares:
+                self._queue.drop(judge)
         return grant
 
     async def beat(
