@@ -202,6 +202,7 @@ class Size:
         rate = self._answers / (now - self._since)
         if rate >= _WORTH_IT * self._before:
             self._before = rate
+            self._searching = self.window < self._most
             self.window = min(self._most, 2 * self.window)
         else:
             # The last doubling only filled the server's queue.
