@@ -237,6 +237,12 @@ class Worker:
     def _under_way(self, judges: tuple[str, ...]) -> int:
         return sum(self._windows[judge].in_flight for judge in judges if judge in self._windows)
 
+    def _held(self, judge: str) -> int:
+        """Count the calls that wait at the gate of a judge that shares it with no other."""
+        group = self._groups.get(judge)
+        alone = group is not None and len(group.judges) == 1 and group.name in self._gates
+        return self._gates[group.name].waiting if group is not None and alone else 0
+
     def _demand(self) -> dict[str, Demand]:
         """Say what this worker could use of each window."""
         return {
@@ -271,7 +277,8 @@ class Worker:
     def _counters(self) -> dict[str, dict[str, float]]:
         counters: dict[str, dict[str, float]] = {}
         for judge, window in self._windows.items():
-            counters[judge] = {**self._counts[judge], "in_flight": window.in_flight}
+            busy = window.in_flight - self._held(judge)
+            counters[judge] = {**self._counts[judge], "in_flight": busy}
         return counters
 
     def _heed(self, beat: Beat) -> None:
