@@ -171,6 +171,8 @@ class Asker:
             self._gate.rate_limited(outcome.after_s)
         elif isinstance(outcome, Transient):
             self._gate.failed(trouble=self._streak.request_failed())
+            if self._streak.outlasted:
+                self._halt(f"nothing was answered for long: {outcome.message}", "run again later")
         elif isinstance(outcome, Answered):
             self._streak.success()
         else:

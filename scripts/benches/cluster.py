@@ -62,7 +62,9 @@ def latency(seconds: float) -> list[Row]:
                 asked(Path(name) / "run", judges, pairs, workers=workers, block=BLOCK)
                 arrivals = times(server, "m")
             # The start-up, and the end where the last calls land, are no steady state.
-            start, end = arrivals[0] + 2.0 + latency_s, arrivals[-1] - 0.5
+            # Calls that began together end together: only whole rounds are counted.
+            start = arrivals[0] + 2.0 + latency_s
+            end = start + latency_s * int((arrivals[-1] - 0.5 - start) / latency_s)
             reached = rate(arrivals, start, end)
             rows.append(
                 {
