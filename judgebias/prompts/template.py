@@ -83,7 +83,8 @@ class Template:
             gap = text is None
             if text is not None:
                 tag = TAGS[part]
-                user.append(f"<{tag} {code}>\n{text}\n<end of {tag} {code}>")
+                # Apart, so that a long text is copied once, by the join.
+                user += (f"<{tag} {code}>\n", text, f"\n<end of {tag} {code}>")
         system = _system(self.fixed, form, len(self.criteria))
         return Prompt(system=system, user="".join(user))
 
