@@ -27,6 +27,8 @@ _MEMORY_S = 5.0
 _CUT = 0.8
 _SHARE_REFUSED = 0.05
 """Refusals below this share of the requests are slips, not a limit that is too high."""
+_EVIDENCE = 20
+"""Requests that must be known before a limit that is being kept counts as too high."""
 _GROWTH, _MOST_GROWTH, _DOUBLES_S = 0.02, 0.5, 5.0
 """Of the ceiling, per second; doubled for every few seconds without a refusal."""
 _LEAST_RATE = 1.0
@@ -88,26 +90,39 @@ class Learner:
         base = self.ceiling or (max(self._steady, _LEAST_RATE) if part < 1 else 0.0)
         return base * part
 
-    def note(self, report: Report, now: float, *, bounded: bool) -> None:
-        """Learn from what a worker met; `bounded` = a known limit is being kept."""
+    def note(self, report: Report, now: float, *, bounded: bool, bound: float = 0.0) -> None:
+        """Learn from what a worker met.
+
+        Parameters
+        ----------
+        report
+            Of the worker.
+        now
+            Seconds on the learner's clock.
+        bounded
+            Whether a known limit is being kept.
+        bound
+            That limit in requests per second; 0 = none, or one in tokens.
+        """
         self._events.append((now, report.accepted, report.limited))
         while self._events[0][0] < now - _MEMORY_S:
             self._events.popleft()
         if report.limited:
-            self._refused(report, now, bounded=bounded)
+            self._refused(report, now, bounded=bounded, bound=bound)
         elif report.trouble or (report.failed and self.probing and not report.accepted):
             self._fails(now)
         elif report.accepted and now >= self._until:
             self._answered(report, now)
 
-    def _refused(self, report: Report, now: float, *, bounded: bool) -> None:
+    def _refused(self, report: Report, now: float, *, bounded: bool, bound: float) -> None:
         if now >= self._until:
             self._steady = self.accepted_rate(now)
         slip = bounded and self._share_refused() < _SHARE_REFUSED
         if not slip and not self._episode:
             self._episode, self._cut_at = True, now
             # What was accepted until now is what the server bears.
-            self.ceiling = self.ceiling * _CUT if self.ceiling else self._steady
+            known = self.ceiling or bound
+            self.ceiling = known * _CUT if known else self._steady
             self._size.cut(now)
         if report.after_s:
             self._pause(report.after_s, now)
@@ -165,7 +180,7 @@ class Learner:
     def _share_refused(self) -> float:
         limited = sum(event[2] for event in self._events)
         accepted = sum(event[1] for event in self._events)
-        return limited / max(1, limited + accepted)
+        return limited / max(_EVIDENCE, limited + accepted)
 
 
 class Size:

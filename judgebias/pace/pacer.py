@@ -60,7 +60,7 @@ class Pacer:
         now = self._clock()
         self._meet(report, now)
         limits = self._configured.and_(self._told)
-        self._learner.note(report, now, bounded=limits.known)
+        self._learner.note(report, now, bounded=limits.known, bound=limits.requests / 60)
         if report.failed or report.limited:
             self._probe_until = now
         if report.late_s > 0:

@@ -85,9 +85,17 @@ def test_a_server_that_fails_is_probed_at_short_intervals_until_it_answers() -> 
 
 def test_a_single_slip_under_a_kept_limit_cuts_nothing() -> None:
     found = learner()
-    found.note(Report(worker="w", accepted=100), 1.0, bounded=True)
-    found.note(Report(worker="w", limited=1, after_s=0.1), 1.1, bounded=True)
+    found.note(Report(worker="w", accepted=1), 1.0, bounded=True, bound=1.0)
+    found.note(Report(worker="w", limited=1, after_s=0.1), 1.1, bounded=True, bound=1.0)
+    # One refusal, after one answer, is not twenty of a hundred.
     assert (found.ceiling, found.window) == (0.0, FIRST_WINDOW)
+
+
+def test_many_refusals_under_a_kept_limit_mean_that_others_use_it_too() -> None:
+    found = learner()
+    found.note(Report(worker="w", accepted=50), 1.0, bounded=True, bound=20.0)
+    found.note(Report(worker="w", limited=10, after_s=0.1), 1.1, bounded=True, bound=20.0)
+    assert found.ceiling == pytest.approx(16)
 
 
 def test_the_ceiling_starts_at_what_was_accepted_and_grows_again() -> None:
