@@ -27,7 +27,7 @@ _MEMORY_S = 5.0
 _CUT = 0.8
 _SHARE_REFUSED = 0.05
 """Refusals below this share of the requests are slips, not a limit that is too high."""
-_EVIDENCE = 20
+_EVIDENCE = 40
 """Requests that must be known before a limit that is being kept counts as too high."""
 _GROWTH, _MOST_GROWTH, _DOUBLES_S = 0.02, 0.5, 5.0
 """Of the ceiling, per second; doubled for every few seconds without a refusal."""

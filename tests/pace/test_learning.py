@@ -87,7 +87,7 @@ def test_a_single_slip_under_a_kept_limit_cuts_nothing() -> None:
     found = learner()
     found.note(Report(worker="w", accepted=1), 1.0, bounded=True, bound=1.0)
     found.note(Report(worker="w", limited=1, after_s=0.1), 1.1, bounded=True, bound=1.0)
-    # One refusal, after one answer, is not twenty of a hundred.
+    # One refusal, after one answer, is no half of all.
     assert (found.ceiling, found.window) == (0.0, FIRST_WINDOW)
 
 
