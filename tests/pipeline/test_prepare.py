@@ -376,7 +376,6 @@ def test_a_judge_that_cannot_be_opened_is_found_before_the_start(
     ("setting", "named"),
     [
         ({"on_leak": "skip"}, "on_leak"),
-        ({"budget": {"max_calls": 5}}, "budget"),
         ({"stop": {"decided": True}}, "stop"),
     ],
 )
