@@ -20,6 +20,7 @@ from judgebias.errors import ConfigError, JudgebiasError
 from judgebias.families import families_of, judge_families, own_family_warnings
 from judgebias.journal import merge_segments, recover
 from judgebias.judges.local import open_local
+from judgebias.judges.opening import template_of
 from judgebias.judges.secrets import read_key
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
@@ -111,6 +112,8 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
         asked = not only or judge.name in only
         if asked and isinstance(judge, FunctionJudge | ReplayJudge):
             open_local(judge, str(base))
+        if isinstance(judge, WireJudge):
+            template_of(judge, str(base))
     return RunDir(base / config.out)
 
 

@@ -54,7 +54,10 @@ class Template:
     @property
     def text(self) -> str:
         """Everything that is the same for all calls; it goes into the judge's fingerprint."""
-        shown = [f"{{{part}}}" if n % 2 else part for n, part in enumerate(self.parts)]
+        shown = [
+            _between_tags(part, "{code}", f"{{{part}}}") if n % 2 else part
+            for n, part in enumerate(self.parts)
+        ]
         instructions = [instruction(form, len(self.criteria)) for form in VerdictForm]
         return "\n\n".join([self.fixed, "".join(shown), *instructions])
 
@@ -81,11 +84,15 @@ class Template:
             text = texts[part]
             gap = text is None
             if text is not None:
-                tag = TAGS[part]
-                user.append(f"<{tag} {code}>\n{text}\n<end of {tag} {code}>")
+                user.append(_between_tags(part, code, text))
         fixed = f"{self.fixed}\n\n" if self.fixed else ""
         system = fixed + instruction(form, len(self.criteria))
         return Prompt(system=system, user="".join(user))
+
+
+def _between_tags(placeholder: str, code: str, text: str) -> str:
+    tag = TAGS[placeholder]
+    return f"<{tag} {code}>\n{text}\n<end of {tag} {code}>"
 
 
 def delimiter(call: Call) -> str:

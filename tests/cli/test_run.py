@@ -271,3 +271,28 @@ def test_a_damaged_journal_stops_salvage_saves_and_a_run_asks_what_is_lost(
     same_tables(tmp_path / "kept", out)
     assert run_app(["salvage", str(out)]) == 0
     assert "no damage, nothing was changed" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{question} {first}", "no {second}"),
+        ("{question} {first} {second} {model_a}", "unknown {model_a}"),
+        ("{question} {first} {second} {gold}", "unknown {gold}"),
+        ("{question} {first} {second} {", "a single '{'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_template_that_cannot_work_is_refused_before_anything_is_made(
+    command: str, template: str, said: str, asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 4)
+    (tmp_path / "own.txt").write_text(template)
+    # Nobody listens there: a request would be another error.
+    wire = {"name": "w", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+    judge = {**wire, "template": "own.txt"}
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[CALM, judge], out="out")
+    assert run_app([command, str(run)]) == 2
+    err = capsys.readouterr().err
+    assert "the template 'own.txt' has" in err
+    assert said in err
+    assert asking.asked == []
+    assert not (tmp_path / "out").exists()
