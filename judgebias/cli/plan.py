@@ -11,9 +11,12 @@ import typer
 
 from judgebias.cli.price import Estimate, estimates, line
 from judgebias.config import load_run_file
+from judgebias.design import words_of
 from judgebias.pairs import Reject
+from judgebias.pipeline.leaking import leaks_of_run
 from judgebias.pipeline.prepare import examined
 from judgebias.pipeline.ready import Ready
+from judgebias.summary.figures import Row
 
 SHOWN_REJECTS = 10
 
@@ -35,6 +38,8 @@ class Plan:
     """Judge -> calls of the design."""
     missing: dict[str, int]
     """Judge -> calls that a run would ask now."""
+    leaks: tuple[Row, ...]
+    """Pairs with identity leaks, per judge and task, as in tables/leaks.csv."""
     estimates: tuple[Estimate, ...]
     """Judges that are asked over a network."""
     notices: tuple[str, ...]
@@ -67,9 +72,15 @@ def make_plan(ready: Ready) -> Plan:
         rejects=tuple(ready.survey.rejects[:SHOWN_REJECTS]),
         expected=dict(ready.expected),
         missing=dict(ready.missing),
+        leaks=tuple(_leaks(ready)),
         estimates=tuple(estimates(ready)),
         notices=ready.notices,
     )
+
+
+def _leaks(ready: Ready) -> list[Row]:
+    words = words_of(b"".join(ready.survey.index["digest"]))
+    return leaks_of_run(ready.plan.config, ready.survey, words, ready.plan.design)
 
 
 def _lines(plan: Plan) -> list[str]:
@@ -84,6 +95,12 @@ def _lines(plan: Plan) -> list[str]:
     for judge, expected in plan.expected.items():
         missing = plan.missing[judge]
         lines.append(f"{judge}: {missing:,} calls to ask, {expected - missing:,} are on disk")
+    lines += [
+        f"{row['judge']} / {row['task']}: identity leaks in {row['n_leaking']} of {row['n_pairs']}"
+        f" pairs ({row['names']}), {row['n_own_family']} of them of its own family"
+        for row in plan.leaks
+        if row["n_leaking"]
+    ]
     return [*lines, *(line(estimate) for estimate in plan.estimates)]
 
 

@@ -13,6 +13,7 @@ from judgebias.design import words_of
 from judgebias.errors import InputError, UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.journal import first_wins, read_journal, write_calls
+from judgebias.leaks import LEAK_COLUMNS
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline.used_up import list_used_up
@@ -79,7 +80,7 @@ def evidence_of_records(
         index_cluster = cluster if cluster in ("question", "pair") else "question"
         survey = survey_pairs(PairsSpec(source=pairs, cluster=index_cluster, base=Path.cwd()))
         records = join_pairs(records, survey.index, cluster=cluster)
-        tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS)
+        tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS, *LEAK_COLUMNS)
     if PANEL in set(records.calls["judge"]):
         raise InputError(
             f"the records have a judge named {PANEL!r}, which is the name of the panel's own rows",
@@ -114,6 +115,7 @@ def evidence_of_run(run: RunDir) -> Evidence:
         quorum=manifest.config.panel.quorum,
         families=families_of(manifest.config),
         judge_families=judge_families(manifest.config),
+        skipped=manifest.skipped,
     )
 
 

@@ -17,6 +17,7 @@ from judgebias.biases.ranking import ranking_table, wins_table
 from judgebias.biases.self_preference import self_preference_table
 from judgebias.biases.tone import tone_table
 from judgebias.families import BUILT_IN, Families, own_family_warnings
+from judgebias.leaks import LEAK_COLUMNS
 from judgebias.report.tables import write_csv, write_tables, write_verdicts
 from judgebias.summary import (
     Row,
@@ -32,6 +33,7 @@ from judgebias.summary import (
 )
 from judgebias.summary.flips import flips_table
 from judgebias.summary.hypotheses import hypotheses_table
+from judgebias.summary.leaks import leak_rows, leak_words, leaks_table
 from judgebias.summary.matchups import compare_matchups, matchup_rows
 from judgebias.summary.settle import with_states
 from judgebias.summary.snapshots import model_changes, snapshot_warnings
@@ -39,6 +41,7 @@ from judgebias.summary.strength import compare_strength, strength_rows
 from judgebias.tone import DENSITY_COLUMNS
 
 PANEL = "panel"
+_PAIR = ("task", "pair_id")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +70,8 @@ class Evidence:
     families: Families = BUILT_IN
     judge_families: Mapping[str, str] = field(default_factory=dict[str, str])
     """Judge -> its family, where it is not told by the judge's name."""
+    skipped: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Task -> pairs left out for an identity leak."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -112,13 +117,20 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     summary = table(compare(gathered.rows))
     tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
     tables["tests"] = hypotheses_table({"summary": summary, **tables})
+    leaks = _leaks(evidence)
+    if leaks:
+        tables["leaks"] = leaks_table(leaks)
     write_tables(
         out,
         summary=summary,
         repeats=tables.pop("repeats"),
         failures=tables.pop("failures"),
         several=gathered.several,
-        notices=[*_own_family(evidence, pl.scan_parquet(path)), *gathered.snapshots],
+        notices=[
+            *_own_family(evidence, pl.scan_parquet(path)),
+            *leak_words(leaks),
+            *gathered.snapshots,
+        ],
     )
     for warning in gathered.snapshots:
         say(warning)
@@ -175,6 +187,19 @@ def _bias_tables(evidence: Evidence, verdicts: pl.LazyFrame) -> dict[str, pl.Dat
         tables["panel"] = panel_table(verdicts, quorum=evidence.quorum, families=families)
         voters = pl.concat([verdicts, panel_verdicts(verdicts, quorum=evidence.quorum)])
     return tables | {"ranking": ranking_table(voters), "wins": wins_table(voters)}
+
+
+def _leaks(evidence: Evidence) -> list[Row]:
+    """Count identity leaks in the pairs of each judge; none where the answers are not known."""
+    if not set(LEAK_COLUMNS) <= set(evidence.pairs.collect_schema().names()):
+        return []
+    pairs = evidence.pairs.select("task", "pair_id", *LEAK_COLUMNS)
+    rows: list[Row] = []
+    for judge in evidence.judges:
+        expected = evidence.expected(judge)
+        asked = pairs if expected is None else pairs.join(expected, on=_PAIR, how="semi")
+        rows += leak_rows(judge, _family(evidence, judge), asked.collect(), evidence.skipped)
+    return rows
 
 
 def _own_family(evidence: Evidence, verdicts: pl.LazyFrame) -> list[str]:

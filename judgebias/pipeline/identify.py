@@ -82,6 +82,7 @@ def describe(
         input_fingerprint=survey.fingerprint,
         n_pairs=survey.index.height,
         n_rejects=survey.n_rejects,
+        skipped=survey.skipped,
         pairs_below=design.pairs_below,
         swap_below=design.swap_below,
         forms={} if old is None else old.forms,

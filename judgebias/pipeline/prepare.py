@@ -27,11 +27,13 @@ from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.changes import changes_of_input, changes_of_run
 from judgebias.pipeline.files import check_files
 from judgebias.pipeline.identify import describe, identify
+from judgebias.pipeline.leaking import leaks_of_run, template_leaks
 from judgebias.pipeline.place import LOCAL, checked_address, refuse_crowd, runs_here
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
 from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import Manifest, RunDir, check_same
+from judgebias.summary.leaks import leak_words
 
 
 @contextmanager
@@ -162,6 +164,8 @@ def _read(
     notices = [*survey.notices]
     models = pl.concat([survey.index["model_a"], survey.index["model_b"]]).drop_nulls().unique()
     notices += own_family_warnings(judge_families(config), models, families_of(config))
+    leaks = leaks_of_run(config, survey, words, design)
+    notices += [*leak_words(leaks, config.on_leak), *template_leaks(config, survey, base)]
     if old is not None:
         notices += changes_of_input(rundir.scan_index().collect(), survey.index)
         notices += changes_of_run(old, config, design, words, only)
@@ -204,6 +208,7 @@ def _spec(config: RunConfig, base: Path) -> PairsSpec:
         columns=config.columns,
         pairs_per_block=config.engine.pairs_per_block,
         empty=config.empty,
+        on_leak=config.on_leak,
         cluster=config.cluster,
         base=base,
     )

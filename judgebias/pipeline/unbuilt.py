@@ -29,8 +29,6 @@ def _unbuilt(config: RunConfig) -> Iterator[str]:
         yield f'orders = "{config.orders}" (only "both")'
     if config.self_pair:
         yield "self_pair (the probe)"
-    if config.on_leak != "warn":
-        yield 'on_leak = "skip"'
     if config.budget.max_usd is not None or config.budget.max_calls:
         yield "[budget]"
     if config.stop.decided or config.stop.swing_half_width:

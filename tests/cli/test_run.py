@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from judgebias.calls import Call
@@ -296,3 +297,61 @@ def test_a_template_that_cannot_work_is_refused_before_anything_is_made(
     assert said in err
     assert asking.asked == []
     assert not (tmp_path / "out").exists()
+
+
+def leaking_pairs(path: Path) -> Path:
+    write_pairs(path, 6)
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows[1]["answer_a"] += "As a language model trained by OpenAI, I say so."
+    rows[4]["answer_b"] = "I am Claude."
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+LEAKS = ("judge", "task", "n_pairs", "n_leaking", "n_own_family", "n_skipped", "names")
+
+
+@pytest.mark.usefixtures("asking")
+def test_leaks_are_counted_in_the_plan_and_in_the_tables(capsys: Read, tmp_path: Path) -> None:
+    pairs = leaking_pairs(tmp_path / "pairs.jsonl")
+    judges = [CALM, {**CALM, "name": "kin", "family": "claude"}]
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=judges, out="out")
+    assert run_app(["plan", str(run)]) == 0
+    said = capsys.readouterr().out
+    assert "calm / ALL: identity leaks in 2 of 6 pairs (claude 1, openai 1), 0 of them" in said
+    assert "kin / task1: identity leaks in 2 of 2 pairs (claude 1, openai 1), 1 of them" in said
+    assert run_app(["plan", str(run), "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["leaks"]
+    assert not (tmp_path / "out").exists()
+    assert run_app(["run", str(run)]) == 0
+    assert "in 2 of 6 pairs an answer tells who wrote it" in capsys.readouterr().err
+    table = pl.read_csv(tmp_path / "out" / "tables" / "leaks.csv")
+    assert table.select(LEAKS).rows() == [tuple(row[name] for name in LEAKS) for row in planned]
+    assert table.filter(pl.col("task") == "ALL").select(LEAKS).rows() == [
+        ("calm", "ALL", 6, 2, 0, 0, "claude 1, openai 1"),
+        ("kin", "ALL", 6, 2, 1, 0, "claude 1, openai 1"),
+    ]
+    assert "2 of 6 pairs an answer tells" in (tmp_path / "out" / "summary.md").read_text()
+
+
+def test_skipped_pairs_are_said_counted_and_listed(
+    asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    pairs = leaking_pairs(tmp_path / "pairs.jsonl")
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[CALM], out="out", on_leak="skip")
+    assert run_app(["run", str(run)]) == 0
+    assert len(asking.asked) == 8
+    out = tmp_path / "out"
+    said = capsys.readouterr().err
+    assert "2 pairs have an answer that tells who wrote it and are left out" in said
+    assert "cannot be judged" not in said
+    rejects = [json.loads(line) for line in (out / "rejects.jsonl").read_text().splitlines()]
+    assert [(row["pair_id"], row["field"]) for row in rejects] == [
+        ("00001", "answer_a"),
+        ("00004", "answer_b"),
+    ]
+    table = pl.read_csv(out / "tables" / "leaks.csv").filter(pl.col("task") == "ALL")
+    assert table.select(LEAKS[2:6]).rows() == [(4, 0, 0, 2)]
+    assert json.loads((out / "run.json").read_text())["skipped"] == {"task1": 2}
+    assert run_app(["summarize", str(out), "--out", str(tmp_path / "again")]) == 0
+    same_tables(out, tmp_path / "again")

@@ -345,7 +345,6 @@ def test_a_judge_that_cannot_be_opened_is_found_before_the_start(
     [
         ({"orders": "sampled"}, 'orders = "sampled"'),
         ({"self_pair": 3}, "self_pair"),
-        ({"on_leak": "skip"}, "on_leak"),
         ({"budget": {"max_calls": 5}}, "budget"),
         ({"stop": {"decided": True}}, "stop"),
     ],
