@@ -26,6 +26,7 @@ _NEEDED = (
     *("pair", "judge", "fingerprint", "task", "pair_id", "repeat", "order", "slot", "failure"),
     *("attempts", "time", "worker", "request_id", "cost_usd"),
     *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "model", "message"),
+    *("p_first", "p_second", "p_tie"),
 )
 
 

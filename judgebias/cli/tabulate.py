@@ -35,8 +35,10 @@ from judgebias.summary.flips import flips_table
 from judgebias.summary.hypotheses import hypotheses_table
 from judgebias.summary.leaks import leak_rows, leak_words, leaks_table
 from judgebias.summary.matchups import compare_matchups, matchup_rows
+from judgebias.summary.profiles import Group
 from judgebias.summary.settle import with_states
 from judgebias.summary.snapshots import model_changes, snapshot_warnings
+from judgebias.summary.soft import soft_rows, with_soft
 from judgebias.summary.strength import compare_strength, strength_rows
 from judgebias.tone import DENSITY_COLUMNS
 
@@ -88,6 +90,7 @@ class _Gathered:
     model_changes: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
     snapshots: list[str] = field(default_factory=list[str])
     several: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    soft: dict[Group, Row] = field(default_factory=dict[Group, Row])
 
     def add(self, calls: Calls, verdicts: pl.LazyFrame, repeats: tuple[int, ...]) -> None:
         self.rows.extend(rows_of(verdicts))
@@ -114,7 +117,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     gathered = _Gathered()
     path = out / "verdicts.parquet"
     write_verdicts(path, _settled(evidence, gathered))
-    summary = table(compare(gathered.rows))
+    summary = with_soft(table(compare(gathered.rows)), gathered.soft)
     tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
     tables["tests"] = hypotheses_table({"summary": summary, **tables})
     leaks = _leaks(evidence)
@@ -147,6 +150,7 @@ def _settled(evidence: Evidence, gathered: _Gathered) -> Iterator[pl.DataFrame]:
         expected = evidence.expected(judge)
         verdicts = settle_calls(calls.ended.lazy(), evidence.pairs, expected).collect()
         gathered.add(calls, verdicts.lazy(), evidence.repeats)
+        gathered.soft |= soft_rows(calls.ended.lazy(), evidence.pairs)
         yield verdicts
 
 

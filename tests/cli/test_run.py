@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -355,3 +356,34 @@ def test_skipped_pairs_are_said_counted_and_listed(
     assert json.loads((out / "run.json").read_text())["skipped"] == {"task1": 2}
     assert run_app(["summarize", str(out), "--out", str(tmp_path / "again")]) == 0
     same_tables(out, tmp_path / "again")
+
+
+def test_soft_columns_of_recorded_verdicts(capsys: Read, tmp_path: Path) -> None:
+    rows = [
+        {"pair_id": f"{n}", "judge": "j", "order": order, "verdict": "first"}
+        | {"p_first": p, "p_second": 0.9 - p, "p_tie": 0.1}
+        for n in range(8)
+        for order, p in (("ab", 0.6), ("ba", 0.5))
+    ]
+    records = tmp_path / "verdicts.jsonl"
+    records.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert run_app(["summarize", str(records), "--out", str(tmp_path / "out")]) == 0
+    assert "soft offset" in capsys.readouterr().out
+    row = pl.read_csv(tmp_path / "out" / "summary.csv").filter(pl.col("task") == "ALL")
+    assert row["win_rate_a_soft"].item() == pytest.approx((0.65 + 0.45) / 2)
+    assert row["offset_soft"].item() == pytest.approx((log(0.6 / 0.3) + log(0.5 / 0.4)) / 2)
+    text = (tmp_path / "out" / "summary.md").read_text()
+    assert "## Verdict probabilities" in text
+
+
+def test_soft_verdicts_of_anthropic_are_refused_in_a_line(
+    asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    judge = {"name": "c", "provider": "anthropic", "model": "m", "soft": True}
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 4)
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[judge], out="out")
+    assert run_app(["run", str(run)]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert "soft verdicts need token log-probabilities, which Anthropic does not give" in first
+    assert second == "  do: mend the run file; nothing was asked"
+    assert asking.asked == []
