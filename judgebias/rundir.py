@@ -54,6 +54,8 @@ class Manifest(Strict):
     swap_below: int = 0
     forms: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Judge -> the verdict form that its first call settled."""
+    base: str = ""
+    """The folder that relative paths of the configuration start from."""
     epoch: int
     """How often the command was started here."""
     started: str

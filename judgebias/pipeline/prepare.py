@@ -173,7 +173,7 @@ def _read(
         survey=survey,
         words=words,
         design=design,
-        manifest=describe(config, old, identities, survey, design),
+        manifest=describe(config, old, identities, survey, design, base),
         notices=notices,
     )
 
