@@ -273,6 +273,8 @@ def test_a_damaged_journal_stops_salvage_saves_and_a_run_asks_what_is_lost(
     same_tables(tmp_path / "kept", out)
     assert run_app(["salvage", str(out)]) == 0
     assert "no damage, nothing was changed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("template", "said"),
     [
