@@ -45,7 +45,8 @@ def soft_rows(calls: pl.LazyFrame, pairs: pl.LazyFrame) -> dict[Group, Row]:
     pairs
         task, pair_id, cluster.
     """
-    told = _in_both_orders(calls).join(
+    asked = _of_soft_judges(calls)
+    told = _in_both_orders(asked).join(
         pairs.select("task", "pair_id", "cluster"), on=["task", "pair_id"], how="left"
     )
     frame = _whole(told).collect()
@@ -65,9 +66,16 @@ def with_soft(summary: pl.DataFrame, rows: dict[Group, Row]) -> pl.DataFrame:
     return pl.concat([summary, pl.DataFrame(data, SOFT_COLUMNS, orient="row")], how="horizontal")
 
 
+def _of_soft_judges(calls: pl.LazyFrame) -> pl.LazyFrame:
+    """Keep the verdicts of judges with any probability: one without is a bound, like a word."""
+    told = pl.any_horizontal(pl.col(WORDS).is_not_null())
+    soft = calls.filter(told).select(pl.col("judge").cast(pl.String).unique()).collect()
+    mine = pl.col("judge").cast(pl.String).is_in(soft["judge"].to_list())
+    return calls.filter(mine & pl.col("slot").is_not_null())
+
+
 def _in_both_orders(calls: pl.LazyFrame) -> pl.LazyFrame:
-    has_any = pl.any_horizontal(pl.col(WORDS).is_not_null()) & pl.col("slot").is_not_null()
-    told = calls.filter(has_any).with_columns(
+    told = calls.with_columns(
         pl.col(KEY[:3]).cast(pl.String),
         pl.col("order").cast(pl.String),
         # What is so unlikely that it is 0 is a bound too.

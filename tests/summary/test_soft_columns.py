@@ -131,6 +131,15 @@ def test_a_word_outside_the_alternatives_is_a_bound_and_counted(nothing: float |
     assert row["win_rate_a_soft"] == pytest.approx(mean(scores), abs=1e-8)
 
 
+def test_a_verdict_none_of_whose_words_is_listed_is_a_bound_too() -> None:
+    calls = drawn(20)
+    calls[0] = {**calls[0], **dict.fromkeys(WORDS)}
+    calls[2:4] = [{**c, **dict.fromkeys(WORDS)} for c in calls[2:4]]
+    row = figures(calls)
+    assert (row["n_soft"], row["n_soft_bounds"]) == (18, 2)
+    assert row["offset_soft"] == figures(calls[4:])["offset_soft"]
+
+
 def test_only_pairs_with_both_orders_count() -> None:
     calls = drawn(12)
     failed = {**calls[0], "slot": None, "failure": "invalid", **dict.fromkeys(WORDS)}
