@@ -32,6 +32,8 @@ class Plan:
     n_identical: int
     """Pairs whose two answers are the same text."""
     n_rejects: int
+    """Rows that are left out, those skipped for an identity leak among them."""
+    n_skipped: int
     rejects: tuple[Reject, ...]
     """The first ones."""
     expected: dict[str, int]
@@ -69,6 +71,7 @@ def make_plan(ready: Ready) -> Plan:
         n_questions=index["question_id"].n_unique(),
         n_identical=int(index.select(pl.col("identical").sum()).item()),
         n_rejects=ready.survey.n_rejects,
+        n_skipped=sum(ready.survey.skipped.values()),
         rejects=tuple(ready.survey.rejects[:SHOWN_REJECTS]),
         expected=dict(ready.expected),
         missing=dict(ready.missing),
@@ -108,7 +111,8 @@ def _rejects(plan: Plan) -> list[str]:
     """Show the first rows that cannot be judged; a run writes all of them to a file."""
     if not plan.n_rejects:
         return []
-    lines = [f"{plan.n_rejects:,} input rows cannot be judged:"]
+    why = "are left out" if plan.n_skipped else "cannot be judged"
+    lines = [f"{plan.n_rejects:,} input rows {why}:"]
     for reject in plan.rejects:
         field = f", {reject.field}" if reject.field else ""
         lines.append(f"  {reject.file} row {reject.row}{field}: {reject.reason}")

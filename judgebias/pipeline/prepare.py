@@ -228,9 +228,10 @@ def _survey_to_file(spec: PairsSpec, rundir: RunDir) -> Survey:
             temporary.unlink()
             raise
     temporary.replace(rundir.rejects)
-    if not survey.n_rejects:
+    n_faulty = survey.n_rejects - sum(survey.skipped.values())
+    if not n_faulty:
         return survey
-    notice = f"{survey.n_rejects:,} input rows cannot be judged: see {rundir.rejects}"
+    notice = f"{n_faulty:,} input rows cannot be judged: see {rundir.rejects}"
     return replace(survey, notices=[*survey.notices, notice])
 
 
