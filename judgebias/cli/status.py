@@ -10,7 +10,8 @@ from pathlib import Path
 import polars as pl
 import typer
 
-from judgebias.cli.summarize import calls_of_run, expected_of_run
+from judgebias.cli.evidence import Calls
+from judgebias.cli.summarize import calls_of_run
 from judgebias.rundir import RunDir
 
 RATE_OVER = timedelta(seconds=60)
@@ -65,14 +66,11 @@ def read_status(run: RunDir) -> RunStatus:
     """Count the calls of each judge by how they ended."""
     manifest = run.manifest()
     names = sorted(judge.name for judge in manifest.config.judges)
-    found = {name: calls_of_run(run, manifest, judge=name).ended for name in names}
-    orders = pl.col("expects_ab").cast(pl.Int64) + pl.col("expects_ba").cast(pl.Int64)
-    wanted = (
-        expected_of_run(run, manifest).group_by("judge").agg(orders.sum()).sort("judge").collect()
-    )
-    judges = tuple(_judge(str(judge), int(n), found[judge]) for judge, n in wanted.iter_rows())
+    calls = {name: calls_of_run(run, manifest, judge=name) for name in names}
+    found = {name: _ended(mine) for name, mine in calls.items()}
+    judges = tuple(_judge(name, calls[name].n_pending, found[name]) for name in names)
     running, pending = run.owner(), sum(judge.pending for judge in judges)
-    times = pl.concat([calls["time"] for calls in found.values()]).drop_nulls()
+    times = pl.concat([ended["time"] for ended in found.values()]).drop_nulls()
     end = datetime.now(UTC) if running else times.max()
     rate = _pace(times, manifest.started, end) if isinstance(end, datetime) else None
     return RunStatus(
@@ -117,16 +115,20 @@ def _line(judge: JudgeStatus) -> str:
     )
 
 
-def _judge(name: str, expected: int, mine: pl.DataFrame) -> JudgeStatus:
+def _ended(calls: Calls) -> pl.DataFrame:
+    return calls.ended if calls.bought is None else calls.bought
+
+
+def _judge(name: str, pending: int, mine: pl.DataFrame) -> JudgeStatus:
     failed = mine.filter(pl.col("failure").is_not_null())
     kinds = failed.group_by(pl.col("failure").cast(pl.String)).len().sort("failure")
     priced = mine.height > 0 and mine["cost_usd"].null_count() == 0
     return JudgeStatus(
         judge=name,
-        expected=expected,
+        expected=mine.height + pending,
         verdicts=mine.height - failed.height,
         failed=failed.height,
-        pending=expected - mine.height,
+        pending=pending,
         failures=dict(kinds.iter_rows()),
         cost_usd=float(mine["cost_usd"].sum()) if priced else None,
     )

@@ -86,6 +86,7 @@ def describe(
         skipped=survey.skipped,
         pairs_below=design.pairs_below,
         swap_below=design.swap_below,
+        probed=config.self_pair > 0 or (old is not None and old.probed),
         base=str(base.absolute()),
         forms={} if old is None else old.forms,
         epoch=1 if old is None else old.epoch + 1,

@@ -17,13 +17,11 @@ from judgebias.leaks import leaks_of_text
 from judgebias.pairs import Survey
 from judgebias.summary.figures import Row
 from judgebias.summary.leaks import leak_rows
-from judgebias.verdicts import Order
 
 
 def leaks_of_run(config: RunConfig, survey: Survey, words: Words, design: Design) -> list[Row]:
     """Count the leaks that each judge would be shown, per task and over ALL."""
-    asked = design.asked(words)
-    chosen = survey.index.filter(pl.Series(asked[Order.AB] | asked[Order.BA]))
+    chosen = survey.index.filter(pl.Series(design.chosen(words)))
     families = judge_families(config)
     return [
         row

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from judgebias.config import JudgeConfig, RunConfig
-from judgebias.design import Design
+from judgebias.design import Design, Words
 from judgebias.pairs import Block, PairsSpec
 from judgebias.progress import FormData
 
@@ -28,6 +30,8 @@ class RunPlan:
     """How to read a block of pairs."""
     blocks: tuple[Block, ...]
     design: Design
+    items: Words = field(default_factory=lambda: np.empty((2, 0), dtype=np.uint64))
+    """Digests of the probe's self pairs, sorted, shape (2, n)."""
     journal: str
     """The folder of the journal."""
     epoch: int

@@ -25,10 +25,6 @@ def refuse_unbuilt(config: RunConfig) -> None:
 
 
 def _unbuilt(config: RunConfig) -> Iterator[str]:
-    if config.orders != "both":
-        yield f'orders = "{config.orders}" (only "both")'
-    if config.self_pair:
-        yield "self_pair (the probe)"
     if config.budget.max_usd is not None or config.budget.max_calls:
         yield "[budget]"
     if config.stop.decided or config.stop.swing_half_width:

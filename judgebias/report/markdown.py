@@ -51,8 +51,12 @@ def render_summary(
     failures: pl.DataFrame,
     several: Collection[_Group],
     notices: Iterable[str] = (),
+    extra: Iterable[str] = (),
 ) -> str:
-    """Render summary.md: figures, totals that add up, and what a reader must know."""
+    """Render summary.md: figures, totals that add up, and what a reader must know.
+
+    `extra` are sections of their own, which stand between the totals and the notes.
+    """
     rows = [dict(row) for row in summary.iter_rows(named=True)]
     sections = [
         "# Summary",
@@ -61,6 +65,7 @@ def render_summary(
         *_soft(rows),
         "## Where every pair went",
         _table(list(_TOTALS_HEAD), [_totals(row) for row in rows]),
+        *extra,
         *_remarks(rows, failures, several, notices),
     ]
     return "\n\n".join(sections) + "\n"
@@ -116,6 +121,11 @@ _REASONS: Final[tuple[tuple[str, Callable[[Row], bool]], ...]] = (
         "Only one order was asked or recorded: consistency and everything that needs both orders "
         "is not available, and the first-slot rate is over all calls",
         one_order_only,
+    ),
+    (
+        "Some pairs were asked or recorded in one order only: what needs both orders is told over "
+        "the complete pairs",
+        lambda row: row["n_single"] != 0 and row["n_complete"] != 0,
     ),
     (
         "No complete pair: figures over complete pairs are not available",
@@ -245,7 +255,9 @@ def render_probe(probe: pl.DataFrame) -> str:
 def render_sampled(sampled: pl.DataFrame) -> str:
     """Render the estimates from one order for all pairs and both for some."""
     notes = ("note", "first_call_reads", "single_win_rate_reads")
-    return _section("## Both orders for some pairs only", sampled, _SAMPLED, notes)
+    one_order = sampled.height and not sampled["n_both"].sum()
+    title = "## One order only" if one_order else "## Both orders for some pairs only"
+    return _section(title, sampled, _SAMPLED, notes)
 
 
 def render_flips(flips: pl.DataFrame) -> str:
