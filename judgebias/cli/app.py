@@ -14,14 +14,18 @@ from typing import Annotated, NoReturn
 import typer
 
 from judgebias.cli.exits import Exit
+from judgebias.cli.init import write_run_file
+from judgebias.cli.pair import pair_files
 from judgebias.cli.plan import Wish, print_plan
 from judgebias.cli.reparse import reparse as reread_replies
 from judgebias.cli.salvage import salvage_run
 from judgebias.cli.screen import Screen
+from judgebias.cli.show import show_pair
 from judgebias.cli.status import print_status
 from judgebias.cli.summarize import summarize_sources
 from judgebias.cli.table import print_written
 from judgebias.errors import JudgebiasError
+from judgebias.pairs.outputs import Names
 from judgebias.pipeline.quiet import FAREWELL
 
 app = typer.Typer(
@@ -137,6 +141,43 @@ def demo(out: Out = "judgebias-demo", *, json: Json = False) -> int:
 
 
 @app.command()
+def init(
+    run_file: Annotated[
+        Path, typer.Argument(metavar="[RUN.toml]", help="The run file to write.")
+    ] = Path("run.toml"),
+) -> int:
+    """Write a commented run file, every setting with its default."""
+    write_run_file(run_file)
+    typer.echo(f"{run_file} is written: name the pairs and the judge in it, then try `plan`")
+    return Exit.COMPLETE
+
+
+@app.command()
+def pair(
+    outputs: Annotated[
+        list[Path], typer.Argument(metavar="OUT1 OUT2 ...", help="One file per model.")
+    ],
+    *,
+    on: Annotated[str, typer.Option("--on", help="The column that names an item.")],
+    out: Annotated[Path, typer.Option("--out", help="The file of pairs to write.")],
+    baseline: Annotated[
+        str, typer.Option("--baseline", help="Pair every model with this one, as B.")
+    ] = "",
+    question: Annotated[str, typer.Option("--question", help="The column of the question.")] = "",
+    answer: Annotated[str, typer.Option("--answer", help="The column of the answer.")] = "",
+    model: Annotated[
+        str, typer.Option("--model", help="The column of the model; else the file's name.")
+    ] = "",
+    json: Json = False,
+) -> int:
+    """Make pairs of the outputs of two or more models; says what did not match."""
+    names = Names(on=on, question=question, answer=answer, model=model)
+    screen = Screen()
+    pair_files(outputs, out, names=names, baseline=baseline, screen=screen, as_json=json)
+    return Exit.COMPLETE
+
+
+@app.command()
 def plan(
     run_file: RunFile,
     *,
@@ -151,6 +192,20 @@ def plan(
 ) -> int:
     """Read and check the input, count calls, tokens and price; asks nobody, writes nothing."""
     print_plan(run_file, limit=limit, wish=Wish(consistency=consistency, width=width), as_json=json)
+    return Exit.COMPLETE
+
+
+@app.command()
+def show(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN.toml|DIR", help="A run file or a run directory.")
+    ],
+    pair: Annotated[str, typer.Argument(metavar="PAIR", help="A pair_id, or TASK/PAIR_ID.")],
+    *,
+    judge: Annotated[str, typer.Option("--judge", help="Only this judge.")] = "",
+) -> int:
+    """Show one comparison: both prompts as sent; after a run also replies, slots and cell."""
+    show_pair(run, pair, judge)
     return Exit.COMPLETE
 
 

@@ -49,6 +49,8 @@ class Evidence:
     families: Families = BUILT_IN
     judge_families: Mapping[str, str] = field(default_factory=dict[str, str])
     """Judge -> its family, where it is not told by the judge's name."""
+    skipped: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Task -> pairs left out for an identity leak."""
     live: frozenset[str] = frozenset()
     """Judges that were asked; the others were read from records."""
     has_tie: Mapping[str, bool | None] = field(default_factory=dict[str, bool | None])

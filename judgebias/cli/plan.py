@@ -11,9 +11,12 @@ import typer
 
 from judgebias.cli.price import Estimate, estimates, line
 from judgebias.config import load_run_file
+from judgebias.design import words_of
 from judgebias.pairs import Reject
+from judgebias.pipeline.leaking import leaks_of_run
 from judgebias.pipeline.prepare import examined
 from judgebias.pipeline.ready import Ready
+from judgebias.summary.figures import Row
 from judgebias.summary.sample_size import plan_sample_sentence
 
 SHOWN_REJECTS = 10
@@ -30,6 +33,8 @@ class Plan:
     n_identical: int
     """Pairs whose two answers are the same text."""
     n_rejects: int
+    """Rows that are left out, those skipped for an identity leak among them."""
+    n_skipped: int
     rejects: tuple[Reject, ...]
     """The first ones."""
     orders: str
@@ -44,6 +49,8 @@ class Plan:
     """Judge -> calls of the design, the probe's included."""
     missing: dict[str, int]
     """Judge -> calls that a run would ask now."""
+    leaks: tuple[Row, ...]
+    """Pairs with identity leaks, per judge and task, as in tables/leaks.csv."""
     estimates: tuple[Estimate, ...]
     """Judges that are asked over a network."""
     notices: tuple[str, ...]
@@ -113,6 +120,7 @@ def make_plan(ready: Ready, wish: Wish) -> Plan:
         n_questions=index["question_id"].n_unique(),
         n_identical=int(index.select(pl.col("identical").sum()).item()),
         n_rejects=ready.survey.n_rejects,
+        n_skipped=sum(ready.survey.skipped.values()),
         rejects=tuple(ready.survey.rejects[:SHOWN_REJECTS]),
         orders=ready.plan.design.orders,
         n_both=asked.n_both,
@@ -121,9 +129,15 @@ def make_plan(ready: Ready, wish: Wish) -> Plan:
         sample_size=plan_sample_sentence(wish.consistency, wish.width, asked.n_pairs),
         expected=dict(ready.expected),
         missing=dict(ready.missing),
+        leaks=tuple(_leaks(ready)),
         estimates=tuple(estimates(ready)),
         notices=ready.notices,
     )
+
+
+def _leaks(ready: Ready) -> list[Row]:
+    words = words_of(b"".join(ready.survey.index["digest"]))
+    return leaks_of_run(ready.plan.config, ready.survey, words, ready.plan.design)
 
 
 def _lines(plan: Plan, design: list[str]) -> list[str]:
@@ -137,6 +151,12 @@ def _lines(plan: Plan, design: list[str]) -> list[str]:
     for judge, expected in plan.expected.items():
         missing = plan.missing[judge]
         lines.append(f"{judge}: {missing:,} calls to ask, {expected - missing:,} are on disk")
+    lines += [
+        f"{row['judge']} / {row['task']}: identity leaks in {row['n_leaking']} of {row['n_pairs']}"
+        f" pairs ({row['names']}), {row['n_own_family']} of them of its own family"
+        for row in plan.leaks
+        if row["n_leaking"]
+    ]
     return [*lines, *(line(estimate) for estimate in plan.estimates), plan.sample_size]
 
 
@@ -144,7 +164,8 @@ def _rejects(plan: Plan) -> list[str]:
     """Show the first rows that cannot be judged; a run writes all of them to a file."""
     if not plan.n_rejects:
         return []
-    lines = [f"{plan.n_rejects:,} input rows cannot be judged:"]
+    why = "are left out" if plan.n_skipped else "cannot be judged"
+    lines = [f"{plan.n_rejects:,} input rows {why}:"]
     for reject in plan.rejects:
         field = f", {reject.field}" if reject.field else ""
         lines.append(f"  {reject.file} row {reject.row}{field}: {reject.reason}")

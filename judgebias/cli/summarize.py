@@ -15,6 +15,7 @@ from judgebias.design import question_words, words_of
 from judgebias.errors import InputError, UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.journal import first_wins, read_journal, write_calls
+from judgebias.leaks import LEAK_COLUMNS
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline.used_up import list_used_up
@@ -29,6 +30,7 @@ _NEEDED = (
     *("pair", "judge", "fingerprint", "task", "pair_id", "repeat", "order", "slot", "failure"),
     *("attempts", "time", "worker", "request_id", "cost_usd"),
     *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "model", "message"),
+    *("p_first", "p_second", "p_tie"),
 )
 
 
@@ -85,7 +87,7 @@ def evidence_of_records(
         index_cluster = cluster if cluster in ("question", "pair") else "question"
         survey = survey_pairs(PairsSpec(source=pairs, cluster=index_cluster, base=Path.cwd()))
         records = join_pairs(records, survey.index, cluster=cluster)
-        tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS)
+        tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS, *LEAK_COLUMNS)
         judged = survey.index.join(records.pairs, on=["task", "pair_id"], how="semi")
         texts = Texts.of(judged.lazy())
     if PANEL in set(records.calls["judge"]):
@@ -137,6 +139,7 @@ def evidence_of_run(run: RunDir) -> Evidence:
         quorum=config.panel.quorum,
         families=families_of(config),
         judge_families=judge_families(config),
+        skipped=manifest.skipped,
         live=live,
         has_tie={judge.name: has_tie(judge) for judge in config.judges},
         first_orders=first_orders(run, manifest),

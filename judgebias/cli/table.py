@@ -48,6 +48,11 @@ _PROBE: Final[tuple[Column, ...]] = (
     ("finding", lambda row: str(row["flag"] or row["reason"])),
 )
 
+_SOFT: Final[tuple[Column, ...]] = (
+    ("soft win rate of A", lambda row: words.percent(row["win_rate_a_soft"])),
+    ("soft offset", words.offset_soft),
+)
+
 MOST_ROWS = 60
 """A longer summary shows only its ALL rows on the screen."""
 
@@ -58,7 +63,8 @@ def print_summary(summary: pl.DataFrame, *, as_json: bool) -> None:
         sys.stdout.write(json.dumps(summary.to_dicts(), indent=2, ensure_ascii=False) + "\n")
         return
     shown = summary if summary.height <= MOST_ROWS else summary.filter(pl.col("task") == "ALL")
-    console().print(table_of(shown.iter_rows(named=True), _COLUMNS))
+    soft = _SOFT if words.has_soft(shown.iter_rows(named=True)) else ()
+    console().print(table_of(shown.iter_rows(named=True), (*_COLUMNS, *soft)))
     if shown.height < summary.height:
         console().print(f"{summary.height - shown.height} rows by task: see summary.md")
 

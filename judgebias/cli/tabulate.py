@@ -18,6 +18,7 @@ from judgebias.biases.self_preference import self_preference_table
 from judgebias.biases.tone import tone_table
 from judgebias.cli.evidence import Calls, Evidence
 from judgebias.families import own_family_warnings
+from judgebias.leaks import LEAK_COLUMNS
 from judgebias.report.markdown import render_flips, render_probe, render_sampled
 from judgebias.report.tables import write_csv, write_tables, write_verdicts
 from judgebias.summary import (
@@ -35,15 +36,19 @@ from judgebias.summary import (
 from judgebias.summary.failures import probe_failures
 from judgebias.summary.flips import flips_table
 from judgebias.summary.hypotheses import hypotheses_table
+from judgebias.summary.leaks import leak_rows, leak_words, leaks_table
 from judgebias.summary.matchups import compare_matchups, matchup_rows
 from judgebias.summary.probe import NO_CALLS, probe_table
+from judgebias.summary.profiles import Group
 from judgebias.summary.sampled import compare_sampled, sampled_rows
 from judgebias.summary.settle import with_states
 from judgebias.summary.snapshots import model_changes, snapshot_warnings
+from judgebias.summary.soft import soft_rows, with_soft
 from judgebias.summary.strength import compare_strength, strength_rows
 from judgebias.tone import DENSITY_COLUMNS
 
 PANEL = "panel"
+_PAIR = ("task", "pair_id")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,6 +99,7 @@ class _Gathered:
     pending_items: dict[str, int] = field(default_factory=dict[str, int])
     n_failed: int = 0
     several: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    soft: dict[Group, Row] = field(default_factory=dict[Group, Row])
 
     def add(self, calls: Calls, verdicts: pl.LazyFrame, repeats: tuple[int, ...]) -> None:
         self.rows.extend(rows_of(verdicts))
@@ -132,7 +138,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     gathered = _Gathered()
     path = out / "verdicts.parquet"
     write_verdicts(path, _settled(evidence, gathered))
-    summary = table(compare(gathered.rows))
+    summary = with_soft(table(compare(gathered.rows)), gathered.soft)
     tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
     written = Written(
         summary=summary,
@@ -148,6 +154,9 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         if rows.height
     }
     tables["tests"] = hypotheses_table({"summary": summary, **tables})
+    leaks = _leaks(evidence)
+    if leaks:
+        tables["leaks"] = leaks_table(leaks)
     write_tables(
         out,
         summary=summary,
@@ -156,6 +165,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         several=gathered.several,
         notices=[
             *_own_family(evidence, pl.scan_parquet(path)),
+            *leak_words(leaks),
             *gathered.snapshots,
             *evidence.notices,
             *_of_texts(evidence),
@@ -200,6 +210,7 @@ def _settled(evidence: Evidence, gathered: _Gathered) -> Iterator[pl.DataFrame]:
         expected = evidence.expected(judge)
         verdicts = settle_calls(calls.ended.lazy(), evidence.pairs, expected).collect()
         gathered.add(calls, verdicts.lazy(), evidence.repeats)
+        gathered.soft |= soft_rows(calls.ended.lazy(), evidence.pairs)
         gathered.add_probe(judge, calls, evidence)
         if evidence.first_orders is not None:
             named = verdicts.lazy().join(evidence.first_orders, on=["task", "pair_id"], how="left")
@@ -244,6 +255,19 @@ def _bias_tables(evidence: Evidence, verdicts: pl.LazyFrame) -> dict[str, pl.Dat
         tables["panel"] = panel_table(verdicts, quorum=evidence.quorum, families=families)
         voters = pl.concat([verdicts, panel_verdicts(verdicts, quorum=evidence.quorum)])
     return tables | {"ranking": ranking_table(voters), "wins": wins_table(voters)}
+
+
+def _leaks(evidence: Evidence) -> list[Row]:
+    """Count identity leaks in the pairs of each judge; none where the answers are not known."""
+    if not set(LEAK_COLUMNS) <= set(evidence.pairs.collect_schema().names()):
+        return []
+    pairs = evidence.pairs.select("task", "pair_id", *LEAK_COLUMNS)
+    rows: list[Row] = []
+    for judge in evidence.judges:
+        expected = evidence.expected(judge)
+        asked = pairs if expected is None else pairs.join(expected, on=_PAIR, how="semi")
+        rows += leak_rows(judge, _family(evidence, judge), asked.collect(), evidence.skipped)
+    return rows
 
 
 def _own_family(evidence: Evidence, verdicts: pl.LazyFrame) -> list[str]:

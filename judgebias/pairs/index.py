@@ -9,6 +9,7 @@ from struct import Struct
 import polars as pl
 
 from judgebias.calls import KEY_BYTES
+from judgebias.leaks import LEAK_COLUMNS
 from judgebias.pairs.spec import PairsSpec
 from judgebias.tone import DENSITY_COLUMNS, pair_densities
 
@@ -29,6 +30,7 @@ INDEX = {
     "identical": pl.Boolean,
     "n_bytes": pl.Int64,
     **dict.fromkeys(DENSITY_COLUMNS, pl.Float32),
+    **dict.fromkeys(LEAK_COLUMNS, pl.String),
 }
 """Columns of `Survey.index`."""
 PRIVATE = {"offset": pl.Int32, "key": pl.UInt64, "rest": pl.UInt64}
@@ -39,7 +41,7 @@ _length = Struct("<Q").pack
 
 
 def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
-    """Reduce accepted rows (with their `block` and `offset`) to rows of the index."""
+    """Reduce accepted rows (with their `block`, `offset` and leaks) to rows of the index."""
     texts = ("question", "answer_a", "answer_b")
     digests, questions = _hash(frame)
     cluster = {"question": pl.col("question_id"), "pair": pl.lit(None, pl.String)}

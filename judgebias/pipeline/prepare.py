@@ -19,6 +19,7 @@ from judgebias.errors import ConfigError, JudgebiasError
 from judgebias.families import families_of, judge_families, own_family_warnings
 from judgebias.journal import merge_segments, recover
 from judgebias.judges.local import open_local
+from judgebias.judges.opening import template_of
 from judgebias.judges.secrets import read_key
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
@@ -26,6 +27,7 @@ from judgebias.pipeline.changes import changes_of_input, changes_of_run
 from judgebias.pipeline.drawn import drawn_design, untouched
 from judgebias.pipeline.files import check_files
 from judgebias.pipeline.identify import describe, identify
+from judgebias.pipeline.leaking import leaks_of_run, template_leaks
 from judgebias.pipeline.place import LOCAL, checked_address, refuse_crowd, runs_here
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
@@ -34,6 +36,7 @@ from judgebias.pipeline.texts import notices_of_probe, notices_of_texts
 from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import Manifest, RunDir, check_same
 from judgebias.self_pairs import draw_items, item_words
+from judgebias.summary.leaks import leak_words
 
 
 @contextmanager
@@ -121,6 +124,8 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
         asked = not only or judge.name in only
         if asked and isinstance(judge, FunctionJudge | ReplayJudge):
             open_local(judge, str(base))
+        if isinstance(judge, WireJudge):
+            template_of(judge, str(base))
     return RunDir(base / config.out)
 
 
@@ -173,6 +178,8 @@ def _read(
     notices = [*survey.notices, *notices_of_texts(config, survey.index)]
     models = pl.concat([survey.index["model_a"], survey.index["model_b"]]).drop_nulls().unique()
     notices += own_family_warnings(judge_families(config), models, families_of(config))
+    leaks = leaks_of_run(config, survey, words, design)
+    notices += [*leak_words(leaks, config.on_leak), *template_leaks(config, survey, base)]
     if old is not None:
         notices += changes_of_input(rundir.scan_index().collect(), survey.index)
         notices += changes_of_run(old, config, kept, words, only, questions)
@@ -183,7 +190,7 @@ def _read(
         words=words,
         items=item_words(items),
         design=replace(design, pairs_below=0) if probe else design,
-        manifest=describe(config, old, identities, survey, kept),
+        manifest=describe(config, old, identities, survey, kept, base),
         notices=notices,
     )
 
@@ -219,6 +226,7 @@ def _spec(config: RunConfig, base: Path) -> PairsSpec:
         columns=config.columns,
         pairs_per_block=config.engine.pairs_per_block,
         empty=config.empty,
+        on_leak=config.on_leak,
         cluster=config.cluster,
         base=base,
     )
@@ -238,9 +246,10 @@ def _survey_to_file(spec: PairsSpec, rundir: RunDir) -> Survey:
             temporary.unlink()
             raise
     temporary.replace(rundir.rejects)
-    if not survey.n_rejects:
+    n_faulty = survey.n_rejects - sum(survey.skipped.values())
+    if not n_faulty:
         return survey
-    notice = f"{survey.n_rejects:,} input rows cannot be judged: see {rundir.rejects}"
+    notice = f"{n_faulty:,} input rows cannot be judged: see {rundir.rejects}"
     return replace(survey, notices=[*survey.notices, notice])
 
 

@@ -25,8 +25,6 @@ def refuse_unbuilt(config: RunConfig) -> None:
 
 
 def _unbuilt(config: RunConfig) -> Iterator[str]:
-    if config.on_leak != "warn":
-        yield 'on_leak = "skip"'
     if config.stop.decided or config.stop.swing_half_width:
         yield "[stop]"
     for judge in config.judges:

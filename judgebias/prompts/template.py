@@ -55,7 +55,10 @@ class Template:
     @property
     def text(self) -> str:
         """Everything that is the same for all calls; it goes into the judge's fingerprint."""
-        shown = [f"{{{part}}}" if n % 2 else part for n, part in enumerate(self.parts)]
+        shown = [
+            f"{{{part}}}".join(_tags(part, "{code}")) if n % 2 else part
+            for n, part in enumerate(self.parts)
+        ]
         instructions = [instruction(form, len(self.criteria)) for form in VerdictForm]
         return "\n\n".join([self.fixed, "".join(shown), *instructions])
 
@@ -82,11 +85,17 @@ class Template:
             text = texts[part]
             gap = text is None
             if text is not None:
-                tag = TAGS[part]
+                opening, closing = _tags(part, code)
                 # Apart, so that a long text is copied once, by the join.
-                user += (f"<{tag} {code}>\n", text, f"\n<end of {tag} {code}>")
+                user += (opening, text, closing)
         system = _system(self.fixed, form, len(self.criteria))
         return Prompt(system=system, user="".join(user))
+
+
+def _tags(placeholder: str, code: str) -> tuple[str, str]:
+    """Make what stands before and after a text."""
+    tag = TAGS[placeholder]
+    return f"<{tag} {code}>\n", f"\n<end of {tag} {code}>"
 
 
 @lru_cache(maxsize=64)

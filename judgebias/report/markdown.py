@@ -27,6 +27,16 @@ _COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
     ("win rate of A", lambda row: words.with_interval(row, "win_rate_a")),
     ("kappa", words.kappa),
 )
+_SOFT: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
+    ("pairs with probabilities", lambda row: f"{row['n_soft']}"),
+    ("win rate of A, soft", lambda row: words.with_interval(row, "win_rate_a_soft")),
+    ("offset, soft", words.offset_soft),
+)
+_HOW_SOFT: Final = (
+    "Soft: from the probabilities of the verdict's words. The soft offset is the mean over pairs "
+    "of ln P(first) - ln P(second), averaged over the two orders: another scale than the offset "
+    "above, and not to be compared with it."
+)
 _HOW_TO_READ: Final = (
     "Consistency: both orders name the same answer, or both a tie. The verdict on position bias "
     "rests on p position (exact sign-flip test over clusters), adjusted to q over the rows of this "
@@ -53,6 +63,7 @@ def render_summary(
         *_partial(rows),
         _table(["judge", "task", *(name for name, _ in _COLUMNS)], [_line(row) for row in rows]),
         _HOW_TO_READ,
+        *_soft(rows),
         "## Where every pair went",
         _table(list(_TOTALS_HEAD), [_totals(row) for row in rows]),
         *extra,
@@ -68,6 +79,14 @@ def _partial(rows: list[dict[str, words.Figure]]) -> list[str]:
         return []
     parts = [f"{row['judge']} {row['n_pending']} of {row['n_pairs']}" for row in whole]
     return [f"**This report is partial.** Pairs still pending: {words.cell(', '.join(parts))}."]
+
+
+def _soft(rows: list[dict[str, words.Figure]]) -> list[str]:
+    if not words.has_soft(rows):
+        return []
+    head = ["judge", "task", *(name for name, _ in _SOFT)]
+    lines = [[*_names(row), *(show(row) for _, show in _SOFT)] for row in rows]
+    return ["## Verdict probabilities", _table(head, lines), _HOW_SOFT]
 
 
 _TOTALS_HEAD: Final = ("judge", "task", "pairs and where they went", "calls and how they ended")
@@ -147,6 +166,16 @@ _REASONS: Final[tuple[tuple[str, Callable[[Row], bool]], ...]] = (
     (
         "The tasks differ in direction (p below .05), and the ALL row hides it",
         lambda row: (p := row["p_tasks_differ"]) is not None and float(p) < _LEVEL,
+    ),
+    (
+        "A slot's word was outside the listed alternatives, so only a bound of its probability is "
+        "known: such pairs are counted (n_soft_bounds) and left out of the soft figures",
+        lambda row: bool(row.get("n_soft_bounds")),
+    ),
+    (
+        "The word tie was outside the listed alternatives: it is counted (n_soft_no_tie) and left "
+        "out of the soft win rate",
+        lambda row: bool(row.get("n_soft_no_tie")),
     ),
 )
 _LEVEL: Final = 0.05

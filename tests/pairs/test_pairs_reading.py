@@ -228,6 +228,7 @@ def test_the_index_tells_all_but_the_texts(tmp_path: Path, format_: str) -> None
                 "model_a": "m", "model_b": None, "gold": "tie", "cluster": wanted,
                 "question_id": question_id, "len_a": 2, "len_b": 3, "identical": False,
                 "n_bytes": 4 + 6 + 3, **dict.fromkeys(DENSITY_COLUMNS, 0.0),
+                "leaks_a": None, "leaks_b": None,
             }
         ]  # fmt: skip
 

@@ -375,7 +375,6 @@ def test_a_judge_that_cannot_be_opened_is_found_before_the_start(
 @pytest.mark.parametrize(
     ("setting", "named"),
     [
-        ({"on_leak": "skip"}, "on_leak"),
         ({"stop": {"decided": True}}, "stop"),
     ],
 )
@@ -411,3 +410,17 @@ def test_the_directory_is_held_while_the_run_goes_on(folder: Folder) -> None:
     ):
         pass
     assert folder.ready().plan.epoch == 2
+
+
+@pytest.mark.parametrize("edited", ["own.txt", "rubric.md"])
+def test_an_edited_template_or_rubric_makes_another_judge(folder: Folder, edited: str) -> None:
+    (folder.path / "own.txt").write_text("Compare.\n{rubric}\n{question}\n{first}\n{second}\n")
+    (folder.path / "rubric.md").write_text("Brevity.\n")
+    here = {"base_url": "http://127.0.0.1:9/v1", "template": "own.txt", "rubric": "rubric.md"}
+    judge = {"name": "w", "provider": "openai", "model": "m", **here}
+    first = folder.ready(judge)
+    assert folder.ready(judge).plan.fingerprints == first.plan.fingerprints
+    source = folder.path / edited
+    source.write_text(source.read_text().replace("e.\n", "e!\n", 1).replace("y.\n", "y!\n", 1))
+    with pytest.raises(ConfigError, match="'w' of this run directory was another one: template"):
+        folder.ready(judge)
