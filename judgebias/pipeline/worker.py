@@ -246,7 +246,7 @@ class Worker:
     def _demand(self) -> dict[str, Demand]:
         """Say what this worker could use of each window."""
         return {
-            name: Demand(busy=window.in_flight, waiting=window.waiting, window=self._learned(name))
+            name: Demand(busy=window.in_flight, waiting=window.ready, window=self._learned(name))
             for name, window in self._windows.items()
         }
 
@@ -260,7 +260,8 @@ class Worker:
 
     async def _tell_spending(self) -> None:
         if self._wallet is not None:
-            idle = not any(window.waiting for window in self._windows.values())
+            # What lies here while nothing can be asked may be what another worker waits for.
+            idle = not any(window.ready and window.size for window in self._windows.values())
             await self._wallet.report(idle=idle)
 
     async def _tell_form(self, judge: str, *, ended: bool = False) -> None:
