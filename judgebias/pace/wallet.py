@@ -44,6 +44,8 @@ class Wallet:
         """Call -> requests that count as spent already."""
         self._lot = 1
         self._asked_at = 0.0
+        self.poor = False
+        """Whether pairs wait here for what others may give back."""
 
     async def afford(self, judge: str, calls: Sequence[Call]) -> bool:
         """Reserve one request of each call, all or nothing; waits while others may give back."""
@@ -51,7 +53,10 @@ class Wallet:
         for call in calls:
             need += self._worst(judge, call)
         async with self._pairs:
-            return await self._take(need)
+            try:
+                return await self._take(need)
+            finally:
+                self.poor = False
 
     async def again(self, judge: str, call: Call) -> bool:
         """Reserve one more request of a call whose last one was sent."""
@@ -110,6 +115,7 @@ class Wallet:
                 return False
             if grant.answer is Answer.WAIT:
                 self._lot = 1
+                self.poor |= not retry
                 await asyncio.sleep(WAIT_S)
         self._free -= need
         return True

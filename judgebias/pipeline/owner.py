@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from judgebias.pace.budget import Grant, Purse, Spending
+from judgebias.pace.budget import Answer, Grant, Purse, Spending
 from judgebias.pace.shares import Shares
 from judgebias.pipeline.blocks import Assignment, BlockQueue, TaskBlock
 from judgebias.progress import Counters, FormData, Progress
@@ -124,6 +124,9 @@ class RunOwner:
         if self._purse is None:
             msg = "a run without a budget has nothing to reserve"
             raise RuntimeError(msg)
+        if worker not in self._workers:
+            # A process that counts as dead: all that it held counts as spent already.
+            return Grant(answer=Answer.SPENT)
         grant = self._purse.exchange(worker, spending)
         if self._purse.exhausted:
             for judge in self._shares:

@@ -17,7 +17,7 @@ from ray.exceptions import RayError
 from judgebias.config import JudgeConfig
 from judgebias.errors import RayLost
 from judgebias.pace.budget import Purse
-from judgebias.pace.limits import groups_of
+from judgebias.pace.limits import Group, groups_of
 from judgebias.pipeline.blocks import OPEN
 from judgebias.pipeline.cluster import connected
 from judgebias.pipeline.handle import OwnerHandle
@@ -42,8 +42,7 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
     with connected(engine.address, workers=engine.workers, shared_bytes=shared) as cpus:
         windows = {name: window_of(judge) for name, judge in _judges(ready).items()}
         owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows, _purse(ready))
-        asked = [judge for name, judge in _judges(ready).items() if ready.missing.get(name)]
-        pacers = start_pacers(groups_of(asked))
+        pacers = start_pacers(_groups(ready))
         workers = min(engine.workers or cpus, len(ready.blocks))
         turns = _Turns(ready, owner, workers, pacers)
         health = Health()
@@ -85,6 +84,12 @@ def _follow(
             f"the Ray cluster was lost: {type(error).__name__}",
             do="start Ray again; the same command goes on from here",
         ) from error
+
+
+def _groups(ready: Ready) -> list[Group]:
+    """Find the limit groups of the judges that have something to ask."""
+    groups = groups_of(ready.plan.config.judges)
+    return [group for group in groups if any(ready.missing.get(name) for name in group.judges)]
 
 
 def _purse(ready: Ready) -> Purse | None:

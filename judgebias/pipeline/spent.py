@@ -59,7 +59,8 @@ def spent_so_far(ready: Ready) -> Amount:
     """
     rows = read_journal(ready.rundir.journal, columns=("judge", "attempts", "cost_usd")).table
     tariff = tariff_of(ready.plan)
-    most = int(ready.survey.index["n_bytes"].max() or 0)  # pyright: ignore[reportArgumentType]
+    # A pair of the probe shows one answer twice.
+    most = 2 * int(ready.survey.index["n_bytes"].max() or 0)  # pyright: ignore[reportArgumentType]
     spent = NOTHING
     for name, judge in tariff.judges.items():
         mine = rows.filter(pl.col("judge").cast(pl.String) == name)

@@ -108,11 +108,18 @@ class Window:
         """Calls that nobody is asking yet."""
         return len(self._queue) + self._unfed
 
+    @property
+    def ready(self) -> int:
+        """Calls that could be asked at once: those that wait for money need no part of a window."""
+        poor = self.wallet is not None and self.wallet.poor
+        return len(self._queue) + (0 if poor else self._unfed)
+
     async def _feed(self, wallet: Wallet, calls: Sequence[Call], batch: _Batch) -> None:
         """Queue calls as the budget has room for them, a pair's together or not at all."""
         self._unfed += (left := len(calls))
         for pair in _pairs(calls):
-            while len(self._queue) >= max(1, self.size) and not self._over:
+            # Nothing is reserved for calls that cannot be asked yet: others may be short of it.
+            while len(self._queue) >= self.size and not self._over:
                 self._room.clear()
                 await self._room.wait()
             if self._over or batch.done.done() or not await wallet.afford(self.name, pair):

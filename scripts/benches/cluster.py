@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -11,7 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scripts.benches.world import asked
+import aiohttp
+import uvloop
+
+from scripts.benches.world import FILLER, asked
 from tests.server import Limit, Rule, ServerProcess, Setup, faults
 
 Row = dict[str, Any]
@@ -60,12 +64,10 @@ def latency(seconds: float) -> list[Row]:
             ):
                 judges = [judge(server, "m", max_in_flight=window)]
                 asked(Path(name) / "run", judges, pairs, workers=workers, block=BLOCK)
-                arrivals = times(server, "m")
-            # The start-up, and the end where the last calls land, are no steady state.
-            # Calls that began together end together: only whole rounds are counted.
-            start = arrivals[0] + 2.0 + latency_s
-            end = start + latency_s * int((arrivals[-1] - 0.5 - start) / latency_s)
-            reached = rate(arrivals, start, end)
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                    runner.run(bare(server.openai_url, window, 4 + 2 * latency_s))
+                arrivals, plain = times(server, "m"), times(server, "bare")
+            reached = _steady(arrivals, latency_s)
             rows.append(
                 {
                     "latency_ms": latency_s * 1000,
@@ -74,9 +76,37 @@ def latency(seconds: float) -> list[Row]:
                     "calls_per_s": reached,
                     "ideal": ideal,
                     "share": reached / ideal,
+                    "bare_client": _steady(plain, latency_s) / ideal,
                 }
             )
     return rows
+
+
+def _steady(arrivals: list[float], latency_s: float) -> float:
+    """Count per second, without the start and the end, where the last calls land."""
+    # Calls that began together end together: only whole rounds are counted.
+    start = arrivals[0] + 1.0 + latency_s
+    rounds = max(1, int((arrivals[-1] - 0.3 - start) / latency_s))
+    return rate(arrivals, start, start + latency_s * rounds)
+
+
+async def bare(url: str, window: int, seconds: float) -> None:
+    """Ask the same server with nothing but aiohttp: what this machine allows at this hour."""
+    message = {"role": "user", "content": FILLER * 20}
+    body = {"model": "bare", "max_tokens": 64, "messages": [message]}
+    until = time.monotonic() + seconds
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def work() -> None:
+            while time.monotonic() < until:
+                headers = {"Authorization": "Bearer bench"}
+                async with session.post(
+                    f"{url}/chat/completions", json=body, headers=headers
+                ) as response:
+                    await response.read()
+
+        await asyncio.gather(*(work() for _ in range(window)))
 
 
 def limits(seconds: float) -> list[Row]:

@@ -91,6 +91,30 @@ def test_a_fault_or_a_halted_judge_is_said_and_ends_with_4(
     assert "the run was stopped: the disk is full" in capsys.readouterr().err
 
 
+def test_a_budget_that_is_used_up_ends_with_4_and_a_partial_report(
+    run: Path, asking: Asking, capsys: Read
+) -> None:
+    run.write_text(run.read_text() + "[budget]\nmax_calls = 30\n")
+    asking.most, asking.end.budget_spent = 30, True
+    assert run_app(["run", str(run)]) == 4
+    said = capsys.readouterr().err
+    assert "the budget (max_calls = 30) has no room for another pair" in said
+    assert "50 calls are pending; a larger budget goes on from here" in said
+    summary = (run.parent / "out" / "summary.md").read_text(encoding="utf-8")
+    assert "**This report is partial.** Pairs still pending: calm 25 of 40." in summary
+
+
+def test_dollars_are_refused_where_a_price_is_unknown(tmp_path: Path, capsys: Read) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 2)
+    free = {"name": "f", "provider": "function", "call": "os.path:join"}
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[CALM, free], out="out")
+    run.write_text(run.read_text() + "[budget]\nmax_usd = 1.0\n")
+    assert run_app(["run", str(run)]) == 2
+    said = capsys.readouterr().err
+    assert "the price of f is unknown" in said
+    assert "bound max_calls instead" in said
+
+
 def test_calls_without_a_verdict_end_with_3(asking: Asking, capsys: Read, tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.jsonl", 40)
     file = run_file(tmp_path / "run.toml", pairs=pairs, judges=[CALM, FLAKY], out="out")

@@ -330,6 +330,7 @@ def test_a_budget_that_is_used_up_hands_out_no_more_blocks() -> None:
         assert not (await world.owner.driver_beat()).budget_spent
         assert (await world.owner.reserve("a", pair)).answer is Answer.SPENT
         assert (await world.owner.driver_beat()).budget_spent
+        assert (await world.owner.reserve("stranger", pair)).answer is Answer.SPENT
         await world.owner.close_block("a", held)
         assert await world.owner.take("a") is None
 

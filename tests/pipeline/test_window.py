@@ -417,6 +417,22 @@ def test_calls_under_a_budget_are_reserved_as_the_window_has_room_for_them() -> 
     run(story)
 
 
+def test_nothing_is_reserved_without_a_part_of_the_window_nor_a_part_held_without_money() -> None:
+    async def story() -> None:
+        bench, lots = Bench(0), Lots(4)
+        bench.window.wallet = wallet = Wallet(lots.exchange, TARIFF, usd=False)
+        block = await bench.start(pairs(3))
+        assert (lots.left, bench.window.ready) == (4, 6)
+        wallet.poor = True
+        assert (bench.window.ready, bench.window.waiting) == (0, 6)
+        bench.window.resize(2)
+        await settle()
+        await bench.answer_all(block)
+        assert (block.result(), len(bench.recorded)) == (2, 4)
+
+    run(story)
+
+
 def test_a_call_that_is_not_sent_stays_pending_and_halts_nobody() -> None:
     async def story() -> None:
         bench = Bench(2)
