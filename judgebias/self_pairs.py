@@ -19,6 +19,8 @@ from judgebias.config import JudgeConfig, ReplayJudge, SimulatedJudge, WireJudge
 from judgebias.design import Words, draws, words_of
 from judgebias.verdicts import Order
 
+ITEM_COLUMNS = ("task", "digest", "question_id", "text_id_a", "text_id_b", "identical")
+"""Columns of the index that items are drawn by."""
 _TEXTS = {Order.AB: "text_id_a", Order.BA: "text_id_b"}
 _MASKS = {
     order: hashlib.blake2b(
@@ -70,7 +72,7 @@ def draw_items(index: pl.DataFrame, *, count: int, seed: int) -> pl.DataFrame:
     Parameters
     ----------
     index
-        task, digest, question_id, text_id_a, text_id_b, identical: one row per pair.
+        The columns of `ITEM_COLUMNS`, one row per pair.
     count
         Items over all tasks, which get equally many as far as they have them; fewer where the
         input holds fewer distinct answers.
@@ -84,13 +86,17 @@ def draw_items(index: pl.DataFrame, *, count: int, seed: int) -> pl.DataFrame:
         them. A text that stands in several pairs of a question is one item; pairs whose answers
         are identical are in the probe already and give none.
     """
-    pairs = index.filter(~pl.col("identical")) if count else index.clear()
+    pairs = index.select(*ITEM_COLUMNS).filter(~pl.col("identical") & (count > 0))
     digests = b"".join(pairs["digest"])
-    distinct = (
-        pl.concat(_candidates(pairs, digests, order, seed) for order in Order)
-        .sort("draw", "first", "last")
-        .unique(["task", "question", "text"], keep="first", maintain_order=True)
-    )
+    candidates = pl.concat(_candidates(pairs, digests, order, seed) for order in Order)
+    # Of millions of texts only those with small draws can be items: the others stay unsorted.
+    most = 2 * count
+    while True:
+        near = _smallest(candidates, most)
+        distinct = _distinct(near, pairs, digests)
+        if near.height == candidates.height or _enough(distinct, candidates, count, most):
+            break
+        most *= 4
     in_turn = distinct.with_columns(turn=pl.int_range(pl.len()).over("task"))
     chosen = in_turn.sort("turn", "draw", "first", "last").head(count)
     return chosen.select("task", "order", "first", "last").sort("first", "last")
@@ -120,10 +126,41 @@ def _candidates(pairs: pl.DataFrame, digests: bytes, order: Order, seed: int) ->
     return pairs.select(
         "task",
         pl.lit(str(order)).alias("order"),
-        # Eight bytes in place of a text of thirty-two: there may be millions.
-        pl.col("question_id").hash().alias("question"),
-        pl.col(_TEXTS[order]).alias("text"),
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"),
         pl.Series("draw", draws(names, seed=seed, salt="self_pair")),
-        pl.Series("first", np.ascontiguousarray(names[:, 0])),
-        pl.Series("last", np.ascontiguousarray(names[:, 1])),
     )
+
+
+def _smallest(candidates: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Keep of each task the candidates with the smallest draws."""
+    bounds = candidates.group_by("task").agg(pl.col("draw").bottom_k(most).max().alias("bound"))
+    return candidates.join(bounds, on="task").filter(pl.col("draw") <= pl.col("bound"))
+
+
+def _distinct(near: pl.DataFrame, pairs: pl.DataFrame, digests: bytes) -> pl.DataFrame:
+    """Keep of each text of a question the place with the smallest draw."""
+    sides = [_named(near, pairs, digests, order) for order in Order]
+    ordered = pl.concat(sides).sort("draw", "first", "last")
+    return ordered.unique(["task", "question_id", "text"], keep="first", maintain_order=True)
+
+
+def _named(near: pl.DataFrame, pairs: pl.DataFrame, digests: bytes, order: Order) -> pl.DataFrame:
+    mine = near.filter(pl.col("order") == str(order))
+    rows = mine["row"].to_numpy()
+    names = words_of(self_digests(digests, order))[rows]
+    texts = pairs.select("question_id", pl.col(_TEXTS[order]).alias("text"))[rows]
+    return (
+        mine.select("task", "order", "draw")
+        .hstack(texts)
+        .with_columns(
+            pl.Series("first", np.ascontiguousarray(names[:, 0])),
+            pl.Series("last", np.ascontiguousarray(names[:, 1])),
+        )
+    )
+
+
+def _enough(distinct: pl.DataFrame, candidates: pl.DataFrame, count: int, most: int) -> bool:
+    """Whether no task could have more items if more of its candidates were looked at."""
+    found = distinct.group_by("task").agg(found=pl.len())
+    sizes = candidates.group_by("task").agg(size=pl.len()).join(found, on="task")
+    return bool(sizes.select(((pl.col("found") >= count) | (pl.col("size") <= most)).all()).item())

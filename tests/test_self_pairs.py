@@ -13,6 +13,7 @@ from judgebias.calls import Pair
 from judgebias.config import FunctionJudge, ReplayJudge, SimulatedJudge, WireJudge
 from judgebias.pairs.index import INDEX
 from judgebias.self_pairs import (
+    ITEM_COLUMNS,
     binary,
     draw_items,
     has_tie,
@@ -24,7 +25,6 @@ from judgebias.self_pairs import (
 )
 from judgebias.verdicts import Order
 
-COLUMNS = ("task", "digest", "question_id", "text_id_a", "text_id_b", "identical")
 PAIR = Pair(
     pair_id="1", question="q", answer_a="a", answer_b="b", model_a="x", model_b="y", gold="A",
     quality_a=1.0, quality_b=2.0,
@@ -43,7 +43,7 @@ def index(n: int, *, tasks: int = 2, shared: bool = False) -> pl.DataFrame:
             "text_id_b": [2 * k + 1 for k in range(n)],
             "identical": [False] * n,
         },
-        schema={name: INDEX[name] for name in COLUMNS},
+        schema={name: INDEX[name] for name in ITEM_COLUMNS},
     )
 
 
@@ -89,6 +89,17 @@ def test_tasks_get_equally_many_as_far_as_they_have_them() -> None:
 
 def test_a_text_that_stands_in_several_pairs_of_a_question_is_one_item() -> None:
     assert len(drawn(index(8, shared=True), 100)) == 8 + 4
+
+
+def test_few_items_of_an_input_full_of_repeats_are_still_as_many_as_asked_for() -> None:
+    # Two thousand places of three texts in one question: the first look finds too few.
+    frame = index(1000, tasks=1).with_columns(
+        question_id=pl.lit("q"),
+        text_id_a=pl.lit(0, pl.UInt64),
+        text_id_b=pl.int_range(pl.len(), dtype=pl.UInt64).clip(0, 2),
+    )
+    assert len(drawn(frame, 3)) == 3
+    assert drawn(frame, 1) < drawn(frame, 2) < drawn(frame, 3)
 
 
 def test_pairs_with_identical_answers_give_no_item() -> None:

@@ -11,7 +11,14 @@ from judgebias.cli.evidence import Calls
 from judgebias.config import RunConfig
 from judgebias.journal import first_wins, read_journal
 from judgebias.rundir import Manifest, RunDir
-from judgebias.self_pairs import binary, draw_items, is_probed, item_digests, self_digests
+from judgebias.self_pairs import (
+    ITEM_COLUMNS,
+    binary,
+    draw_items,
+    is_probed,
+    item_digests,
+    self_digests,
+)
 from judgebias.verdicts import Order
 
 _EXPECTED: Final = ["task", "pair", "order", "repeat"]
@@ -82,7 +89,9 @@ def _items(run: RunDir, manifest: Manifest, judge: str) -> pl.DataFrame:
     count = config.self_pair if judge in live_judges(config) else 0
     if not count:
         return pl.DataFrame(schema={"task": pl.String, "pair": pl.Binary, "repeat": pl.Int32})
-    drawn = draw_items(run.scan_index().collect(), count=count, seed=config.seed)
+    drawn = draw_items(
+        run.scan_index().select(*ITEM_COLUMNS).collect(), count=count, seed=config.seed
+    )
     repeats = pl.DataFrame({"repeat": range(1, config.repeats + 1)}, {"repeat": pl.Int32})
     return drawn.select("task", item_digests(drawn)).join(repeats, how="cross")
 

@@ -148,13 +148,16 @@ def _ended(ready: Ready, end: RunEnd, written: Written, screen: Screen, *, probe
         screen.say(f"{judge} was stopped: {reason}")
     if end.interrupted:
         screen.say("interrupted: what was in flight has landed")
+    if end.budget_spent:
+        screen.say(_budget_line(ready))
     # By the journal: a dead worker's turns tell nothing.
     left = written.pending_items if probe else written.pending
     pending = sum(left[judge] for judge in ready.expected)
-    cut_short = end.pending if end.interrupted or end.halted else 0
+    cut_short = end.pending if end.interrupted or end.halted or end.budget_spent else 0
     if pending or cut_short or end.fault:
         number = pending or cut_short
-        screen.say(f"{number:,} calls are pending; the same command goes on from here")
+        goes_on = "a larger budget" if end.budget_spent else "the same command"
+        screen.say(f"{number:,} calls are pending; {goes_on} goes on from here")
         return Exit.STOPPED
     n_failed = _failed_items(written) if probe else written.n_failed
     if n_failed:
@@ -166,6 +169,13 @@ def _ended(ready: Ready, end: RunEnd, written: Written, screen: Screen, *, probe
 
 def _failed_items(written: Written) -> int:
     return int(written.self_pair.filter(pl.col("task") == "ALL")["n_failed"].sum())
+
+
+def _budget_line(ready: Ready) -> str:
+    budget = ready.plan.config.budget
+    bounds = [f"max_calls = {budget.max_calls:,}"] if budget.max_calls else []
+    bounds += [] if budget.max_usd is None else [f"max_usd = {budget.max_usd:,.2f}"]
+    return f"the budget ({', '.join(bounds)}) has no room for another pair: the report is partial"
 
 
 def _failures(rundir: RunDir) -> Path:

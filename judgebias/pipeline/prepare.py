@@ -31,6 +31,7 @@ from judgebias.pipeline.leaking import leaks_of_run, template_leaks
 from judgebias.pipeline.place import LOCAL, checked_address, refuse_crowd, runs_here
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
+from judgebias.pipeline.spent import check_prices
 from judgebias.pipeline.texts import notices_of_probe, notices_of_texts
 from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import Manifest, RunDir, check_same
@@ -118,6 +119,7 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
     check_files(config)
     refuse_crowd(checked_address(config.engine.address) or LOCAL, config.engine.workers)
     _refuse_own_outputs(config, base)
+    check_prices(config.budget, [j for j in config.judges if not only or j.name in only])
     for judge in config.judges:
         asked = not only or judge.name in only
         if asked and isinstance(judge, FunctionJudge | ReplayJudge):

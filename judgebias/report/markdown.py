@@ -51,6 +51,7 @@ def render_summary(
     rows = [dict(row) for row in summary.iter_rows(named=True)]
     sections = [
         "# Summary",
+        *_partial(rows),
         _table(["judge", "task", *(name for name, _ in _COLUMNS)], [_line(row) for row in rows]),
         _HOW_TO_READ,
         *_soft(rows),
@@ -60,6 +61,15 @@ def render_summary(
         *_remarks(rows, failures, several, notices),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _partial(rows: list[dict[str, words.Figure]]) -> list[str]:
+    """Say first of all that something is still to be asked."""
+    whole = [row for row in rows if row["task"] == "ALL" and row["n_pending"]]
+    if not whole:
+        return []
+    parts = [f"{row['judge']} {row['n_pending']} of {row['n_pairs']}" for row in whole]
+    return [f"**This report is partial.** Pairs still pending: {words.cell(', '.join(parts))}."]
 
 
 def _soft(rows: list[dict[str, words.Figure]]) -> list[str]:

@@ -375,7 +375,6 @@ def test_a_judge_that_cannot_be_opened_is_found_before_the_start(
 @pytest.mark.parametrize(
     ("setting", "named"),
     [
-        ({"budget": {"max_calls": 5}}, "budget"),
         ({"stop": {"decided": True}}, "stop"),
     ],
 )
