@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from judgebias.cli import pair as options_of_pair
 from judgebias.cli.exits import Exit
 from judgebias.cli.init import write_run_file
 from judgebias.cli.pair import pair_files
@@ -154,20 +155,14 @@ def init(
 
 @app.command()
 def pair(
-    outputs: Annotated[
-        list[Path], typer.Argument(metavar="OUT1 OUT2 ...", help="One file per model.")
-    ],
+    outputs: options_of_pair.Files,
     *,
-    on: Annotated[str, typer.Option("--on", help="The column that names an item.")],
-    out: Annotated[Path, typer.Option("--out", help="The file of pairs to write.")],
-    baseline: Annotated[
-        str, typer.Option("--baseline", help="Pair every model with this one, as B.")
-    ] = "",
-    question: Annotated[str, typer.Option("--question", help="The column of the question.")] = "",
-    answer: Annotated[str, typer.Option("--answer", help="The column of the answer.")] = "",
-    model: Annotated[
-        str, typer.Option("--model", help="The column of the model; else the file's name.")
-    ] = "",
+    on: options_of_pair.On,
+    out: options_of_pair.PairsFile,
+    baseline: options_of_pair.Baseline = "",
+    question: options_of_pair.Question = "",
+    answer: options_of_pair.Answer = "",
+    model: options_of_pair.Model = "",
     json: Json = False,
 ) -> int:
     """Make pairs of the outputs of two or more models; says what did not match."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -17,6 +18,16 @@ from judgebias.pairs.outputs import Names, Outputs, read_outputs
 from judgebias.publish import publish
 
 _SHOWN = 5
+
+Files = Annotated[list[Path], typer.Argument(metavar="OUT1 OUT2 ...", help="One file per model.")]
+On = Annotated[str, typer.Option("--on", help="The column that names an item.")]
+PairsFile = Annotated[Path, typer.Option("--out", help="The file of pairs to write.")]
+Baseline = Annotated[str, typer.Option("--baseline", help="Pair every model with this one, as B.")]
+Question = Annotated[str, typer.Option("--question", help="The column of the question.")]
+Answer = Annotated[str, typer.Option("--answer", help="The column of the answer.")]
+Model = Annotated[
+    str, typer.Option("--model", help="The column of the model; else the file's name.")
+]
 
 
 def _write_parquet(pairs: pl.DataFrame, path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from judgebias.report import words
+from judgebias.report.soft import HOW_SOFT, SOFT
 from judgebias.report.words import Row
 from judgebias.summary.figures import one_order_only
 
@@ -26,16 +27,6 @@ _COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
     ("swing", lambda row: words.with_interval(row, "swing", signed=True)),
     ("win rate of A", lambda row: words.with_interval(row, "win_rate_a")),
     ("kappa", words.kappa),
-)
-_SOFT: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
-    ("pairs with probabilities", lambda row: f"{row['n_soft']}"),
-    ("win rate of A, soft", lambda row: words.with_interval(row, "win_rate_a_soft")),
-    ("offset, soft", words.offset_soft),
-)
-_HOW_SOFT: Final = (
-    "Soft: from the probabilities of the verdict's words. The soft offset is the mean over pairs "
-    "of ln P(first) - ln P(second), averaged over the two orders: another scale than the offset "
-    "above, and not to be compared with it."
 )
 _HOW_TO_READ: Final = (
     "Consistency: both orders name the same answer, or both a tie. The verdict on position bias "
@@ -84,9 +75,9 @@ def _partial(rows: list[dict[str, words.Figure]]) -> list[str]:
 def _soft(rows: list[dict[str, words.Figure]]) -> list[str]:
     if not words.has_soft(rows):
         return []
-    head = ["judge", "task", *(name for name, _ in _SOFT)]
-    lines = [[*_names(row), *(show(row) for _, show in _SOFT)] for row in rows]
-    return ["## Verdict probabilities", _table(head, lines), _HOW_SOFT]
+    head = ["judge", "task", *(name for name, _ in SOFT)]
+    lines = [[*_names(row), *(show(row) for _, show in SOFT)] for row in rows]
+    return ["## Verdict probabilities", _table(head, lines), HOW_SOFT]
 
 
 _TOTALS_HEAD: Final = ("judge", "task", "pairs and where they went", "calls and how they ended")

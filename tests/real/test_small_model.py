@@ -18,28 +18,20 @@ from tests.real.dozen import write_dozen
 # It is asked by a whole run, so it needs Ray as well; --quick leaves it out.
 pytestmark = [pytest.mark.real, pytest.mark.ray]
 
-TEMPLATE = (
-    "Which of the two answers to the question is better? {rubric}\n\n{question}\n{first}\n{second}"
-)
-
 
 @pytest.fixture(scope="module")
 def out(model_url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run directory of a dozen pairs, both orders, with probabilities."""
     folder = tmp_path_factory.mktemp("run")
-    # A short prompt of our own: a model of this size reads slowly, and loses a long rubric anyhow.
-    (folder / "short.txt").write_text(TEMPLATE, encoding="utf-8")
     judge = {
         "name": "small",
         "provider": "openai",
         "model": "gemma-3-270m",
         "base_url": model_url,
-        "template": "short.txt",
-        "rubric": "Prefer the one that is true.",
         "verdict": "json_schema",
         "soft": True,
         "temperature": 0.0,
-        "max_tokens": 160,
+        "max_tokens": 200,
         "max_in_flight": 1,
         "price": {"input": 0.0, "output": 0.0},
     }
@@ -66,6 +58,11 @@ def whole(out: Path) -> dict[str, object]:
     return summary.row(0, named=True)
 
 
+def number(row: dict[str, object], name: str) -> float:
+    """A figure of the row; one that is not available fails the test."""
+    return float(str(row[name]))
+
+
 def test_every_call_ends_and_most_in_a_verdict(out: Path) -> None:
     row = whole(out)
     assert (row["n_pairs"], row["n_calls"], row["n_pending"]) == (12, 24, 0)
@@ -76,21 +73,24 @@ def test_every_call_ends_and_most_in_a_verdict(out: Path) -> None:
     assert calls["cost_usd"].to_list() == [0.0] * 24
 
 
-def test_the_table_shows_a_strong_preference_for_a_slot(out: Path) -> None:
+def test_the_table_shows_a_strong_preference_for_the_first_slot(out: Path) -> None:
     row = whole(out)
-    found = {name: float(str(row[name])) for name in ("consistency", "first_position_rate")}
-    assert found["consistency"] < 0.5
-    assert abs(found["first_position_rate"] - 0.5) > 0.2
-    assert row["position_bias"] in ("first", "second")
+    assert number(row, "consistency") < 0.5
+    assert number(row, "first_position_rate") > 0.65
+    assert number(row, "stuck_first") > 2 * number(row, "stuck_second")
+    # Shown first, either answer wins far more often. Whether a dozen pairs make it certain depends
+    # on a pair or two, and so on the machine's rounding.
+    assert number(row, "swing") > 0.3
+    assert not str(row["position_bias"]).startswith("second")
 
 
 def test_soft_verdicts_lean_to_the_same_slot(out: Path) -> None:
     row = whole(out)
     # The word tie is hardly ever among the twenty likeliest: counted, and left out of the sum.
-    assert int(str(row["n_soft"])) + int(str(row["n_soft_bounds"])) >= 8
-    low, high = (float(str(row[f"offset_soft_{end}"])) for end in ("low", "high"))
-    assert low > 0 if row["position_bias"] == "first" else high < 0
-    assert 0.0 <= float(str(row["win_rate_a_soft"])) <= 1.0
+    assert number(row, "n_soft") >= 8
+    assert number(row, "n_soft") + number(row, "n_soft_bounds") == number(row, "n_complete")
+    assert number(row, "offset_soft_low") > 0.0
+    assert 0.0 <= number(row, "win_rate_a_soft") <= 1.0
 
 
 def test_a_stuck_pair_is_shown_with_both_replies(
