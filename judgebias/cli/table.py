@@ -37,7 +37,7 @@ _SAMPLED: Final[tuple[Column, ...]] = (
     ("swing", lambda row: words.with_interval(row, "swing", signed=True)),
     ("win rate of A, two-order rule", lambda row: words.with_interval(row, "win_rate_a")),
     ("first calls: first slot", lambda row: words.percent(row["first_call_rate"])),
-    ("win rate of A", lambda row: words.with_interval(row, "single_win_rate_a")),
+    ("first calls: win rate of A", lambda row: words.with_interval(row, "single_win_rate_a")),
 )
 _PROBE: Final[tuple[Column, ...]] = (
     ("items", lambda row: f"{row['n_items']:,}"),

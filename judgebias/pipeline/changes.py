@@ -124,7 +124,8 @@ def _sample(
     was, now = design_of(old).chosen(words), design.chosen(words)
     before, after = int(was.sum()), int(now.sum())
     gone, come = int((was & ~now).sum()), int((now & ~was).sum())
-    if gone or come:
+    # A start that only showed self pairs asked no pair: there is no sample to compare with.
+    if before and (gone or come):
         left = f", {gone:,} left it: the replies are {_OUT}" if gone else ""
         yield f"the sample has {after:,} pairs instead of {before:,}: {come:,} came in{left}"
     repeats = old.config.repeats

@@ -92,15 +92,16 @@ class Template:
         return Prompt(system=system, user="".join(user))
 
 
+def _tags(placeholder: str, code: str) -> tuple[str, str]:
+    """Make what stands before and after a text."""
+    tag = TAGS[placeholder]
+    return f"<{tag} {code}>\n", f"\n<end of {tag} {code}>"
+
+
 @lru_cache(maxsize=64)
 def _system(fixed: str, form: VerdictForm, n_criteria: int) -> str:
     """Join what is the same for all calls of a judge."""
     return (f"{fixed}\n\n" if fixed else "") + instruction(form, n_criteria)
-
-
-def _tags(placeholder: str, code: str) -> tuple[str, str]:
-    tag = TAGS[placeholder]
-    return f"<{tag} {code}>\n", f"\n<end of {tag} {code}>"
 
 
 def delimiter(call: Call) -> str:

@@ -114,7 +114,9 @@ def test_probe_asks_nothing_else_and_a_later_run_keeps_it(
     (status,) = read_status(RunDir(tmp_path / "out")).judges
     assert (status.expected, status.pending) == (12, 0)
     found = total(tmp_path / "out")
+    capsys.readouterr()
     assert run_app(["run", str(file)]) == 0
+    assert capsys.readouterr().err.startswith("120 calls to ask of 1 judge\n")
     assert len(asking.asked) == 12 + 120
     assert total(tmp_path / "out") == found
 
