@@ -20,6 +20,9 @@ AHEAD_S = 0.5
 """How far ahead slots are given."""
 SINGLE_S = 0.4
 """From this interval on slots are given one by one, the next one after the last was used."""
+SINGLE_MORE = 1.015
+"""Single slots lie so much further apart: a server that takes one request a second refuses the
+next one for being a few milliseconds early."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,7 +58,7 @@ class Schedule:
             return NO_SLOTS
         count = min(most, 1 + int(room / interval) if interval < SINGLE_S else 1)
         slots = Slots(count=count, first_s=self._next - now, interval_s=interval)
-        self._next += count * interval
+        self._next += count * (interval if interval < SINGLE_S else interval * SINGLE_MORE)
         return slots
 
     def shift(self, seconds: float) -> None:

@@ -10,6 +10,7 @@ from judgebias.pace.schedule import (
     AHEAD_S,
     CATCH_UP_S,
     NO_SLOTS,
+    SINGLE_MORE,
     TRANSIT_S,
     USE_WITHIN_S,
     Schedule,
@@ -53,7 +54,7 @@ def test_slow_slots_come_one_by_one_each_after_the_last_was_used() -> None:
     assert schedule.take(5, 1.0, 0.5) == NO_SLOTS
     schedule.shift(0.3)
     assert schedule.take(5, 1.0, 1.0) == NO_SLOTS
-    assert schedule.take(5, 1.0, 1.2).first_s == pytest.approx(0.1)
+    assert schedule.take(5, 1.0, 1.2).first_s == pytest.approx(SINGLE_MORE + 0.3 - 1.2)
 
 
 @pytest.mark.parametrize("limit", [1, 60, 6000])
