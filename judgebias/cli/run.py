@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,8 +108,11 @@ def overridden(config: RunConfig, overrides: Overrides) -> RunConfig:
 
 
 def _plan_line(ready: Ready) -> str:
-    expected, missing = sum(ready.expected.values()), sum(ready.missing.values())
-    judges = len(ready.missing)
+    mine = {name: n for name, n in ready.expected.items() if name not in ready.concluded}
+    expected, missing = sum(mine.values()), sum(ready.missing.values())
+    judges = len(mine)
+    if not judges:
+        return "the stop rule holds for every judge: nothing to ask"
     if not missing:
         return f"all {expected:,} calls of {_judges(judges)} are on disk: nothing to ask"
     done = f", {expected - missing:,} are on disk" if missing < expected else ""
@@ -126,8 +130,11 @@ def _ended(ready: Ready, end: RunEnd, summary: pl.DataFrame, screen: Screen) -> 
         screen.say(f"{judge} was stopped: {reason}")
     if end.interrupted:
         screen.say("interrupted: what was in flight has landed")
-    pending = _pending(ready, summary)
-    cut_short = end.pending if end.interrupted or end.halted else 0
+    for judge, reason in end.concluded.items():
+        screen.say(f"{judge} was not asked further: {reason}; see {_stopping(ready.rundir)}")
+    pending = _pending(ready, summary, without={*ready.concluded, *end.concluded})
+    cut = (end.interrupted or end.halted) and not end.concluded
+    cut_short = end.pending if cut else 0
     if pending or cut_short or end.fault:
         number = pending or cut_short
         screen.say(f"{number:,} calls are pending; the same command goes on from here")
@@ -139,10 +146,18 @@ def _ended(ready: Ready, end: RunEnd, summary: pl.DataFrame, screen: Screen) -> 
     return Exit.COMPLETE
 
 
-def _pending(ready: Ready, summary: pl.DataFrame) -> int:
-    """Count the calls that have not ended, by the journal: a dead worker's turns tell nothing."""
-    whole = summary.filter((pl.col("task") == "ALL") & pl.col("judge").is_in(list(ready.expected)))
-    return sum(ready.expected.values()) - int(whole["n_calls"].sum())
+def _pending(ready: Ready, summary: pl.DataFrame, *, without: Collection[str]) -> int:
+    """Count the calls that have not ended, by the journal: a dead worker's turns tell nothing.
+
+    What the stop rule leaves out is not pending.
+    """
+    expected = {name: calls for name, calls in ready.expected.items() if name not in without}
+    whole = summary.filter((pl.col("task") == "ALL") & pl.col("judge").is_in(list(expected)))
+    return sum(expected.values()) - int(whole["n_calls"].sum())
+
+
+def _stopping(rundir: RunDir) -> Path:
+    return rundir.path / "tables" / "stopping.csv"
 
 
 def _failures(rundir: RunDir) -> Path:

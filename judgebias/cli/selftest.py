@@ -109,7 +109,7 @@ def _how_to_read(result: SelfTest) -> str:
         "p position: how often position bias is reported; for judges without bias these are "
         "false findings (5% at most).\n"
         "pooled p: the same by the customary test over single calls (p_value), for contrast.\n"
-        "The columns from the second 'consist.' on: how often the 95% interval holds the true value."
+        "The columns from the second 'consist.' on: how often the 95% interval holds the truth."
     )
 
 
@@ -123,12 +123,16 @@ _STOPS: Final[tuple[_StopColumn, ...]] = (
     ("bounds miss, set", lambda row: f"{row.missed_set:.1%}"),
     ("population", lambda row: f"{row.missed_population:.1%}"),
     ("decided", lambda row: f"{row.decided:.1%}"),
-    ("pairs: decided", lambda row: f"{row.used_decided:,.0f}"),
+    ("pairs: decided", lambda row: _pairs(row.used_decided)),
     ("fixed", lambda row: _MISSING if row.fixed_power is None else f"{row.fixed_power:,}"),
-    ("pairs: width", lambda row: f"{row.used_width:,.0f}"),
+    ("pairs: width", lambda row: _pairs(row.used_width)),
     ("fixed", lambda row: f"{row.fixed_width:,}"),
-    ("pairs: either", lambda row: f"{row.used_both:,.0f}"),
+    ("pairs: either", lambda row: _pairs(row.used_either)),
 )
+
+
+def _pairs(used: tuple[float, float]) -> str:
+    return f"{used[0]:,.0f} / {used[1]:,.0f}"
 
 
 def _stop_table(result: SelfTest) -> Table:
@@ -136,7 +140,8 @@ def _stop_table(result: SelfTest) -> Table:
     title = (
         f"stop rule: sets of {PAIRS:,} pairs, a look after every block of {BLOCK}, {WORKERS} "
         f"workers out of order, half-width {HALF_WIDTH:g}; {first.repetitions:,} runs, bounds and "
-        f"pairs used over {first.fewer:,}; fixed: for power .8, and for the same width"
+        f"pairs used (looked at / bought) over {first.fewer:,}; fixed: for power .8, and for the "
+        f"same width"
     )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     for name, _ in _STOPS:

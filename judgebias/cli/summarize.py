@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from judgebias.cli.screen import Screen
+from judgebias.cli.stopping import stopping_of_run
 from judgebias.cli.tabulate import PANEL, Calls, Evidence, tabulate
 from judgebias.design import words_of
 from judgebias.errors import InputError, UsageError
@@ -114,6 +115,7 @@ def evidence_of_run(run: RunDir) -> Evidence:
         quorum=manifest.config.panel.quorum,
         families=families_of(manifest.config),
         judge_families=judge_families(manifest.config),
+        stopping=lambda ended: stopping_of_run(run, manifest, design_of(manifest), ended),
     )
 
 

@@ -17,6 +17,7 @@ from judgebias.biases.ranking import ranking_table, wins_table
 from judgebias.biases.self_preference import self_preference_table
 from judgebias.biases.tone import tone_table
 from judgebias.families import BUILT_IN, Families, own_family_warnings
+from judgebias.report.stopping import render_stopping
 from judgebias.report.tables import write_csv, write_tables, write_verdicts
 from judgebias.summary import (
     Row,
@@ -33,6 +34,7 @@ from judgebias.summary import (
 from judgebias.summary.flips import flips_table
 from judgebias.summary.hypotheses import hypotheses_table
 from judgebias.summary.matchups import compare_matchups, matchup_rows
+from judgebias.summary.profiles import ALL
 from judgebias.summary.settle import with_states
 from judgebias.summary.snapshots import model_changes, snapshot_warnings
 from judgebias.summary.strength import compare_strength, strength_rows
@@ -67,6 +69,8 @@ class Evidence:
     families: Families = BUILT_IN
     judge_families: Mapping[str, str] = field(default_factory=dict[str, str])
     """Judge -> its family, where it is not told by the judge's name."""
+    stopping: Callable[[dict[str, int]], pl.DataFrame | None] = lambda _: None
+    """Judge -> calls that ended: the table of the stop rule, None without one."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -111,6 +115,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     write_verdicts(path, _settled(evidence, gathered))
     summary = table(compare(gathered.rows))
     tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
+    stopping = evidence.stopping(_ended_calls(summary))
     tables["tests"] = hypotheses_table({"summary": summary, **tables})
     write_tables(
         out,
@@ -119,14 +124,22 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         failures=tables.pop("failures"),
         several=gathered.several,
         notices=[*_own_family(evidence, pl.scan_parquet(path)), *gathered.snapshots],
+        sections=[] if stopping is None else [render_stopping(stopping)],
     )
     for warning in gathered.snapshots:
         say(warning)
+    if stopping is not None:
+        tables["stopping"] = stopping
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
     if len(evidence.judges) > 1:
         write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path)))
     return summary
+
+
+def _ended_calls(summary: pl.DataFrame) -> dict[str, int]:
+    whole = summary.filter(pl.col("task") == ALL).select("judge", "n_calls")
+    return {str(judge): int(n) for judge, n in whole.iter_rows()}
 
 
 def _settled(evidence: Evidence, gathered: _Gathered) -> Iterator[pl.DataFrame]:

@@ -33,6 +33,9 @@ def missing_calls(
         newer = done_keys(Path(plan.journal), {judge: fingerprint}, since_epoch=plan.epoch)
         sources.append(newer)
     asked = plan.design.asked(words_of(joined))
+    if plan.buying is not None and assignment.block.wave is not None:
+        turn = plan.buying.waves_of(pairs) == assignment.block.wave
+        asked = {order: mask & turn for order, mask in asked.items()}
     wanted: list[tuple[int, Order, list[bool], bytes]] = []
     for repeat in range(1, plan.design.repeats + 1):
         for order in Order:

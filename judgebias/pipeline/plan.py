@@ -9,6 +9,7 @@ from judgebias.config import JudgeConfig, RunConfig
 from judgebias.design import Design
 from judgebias.pairs import Block, PairsSpec
 from judgebias.progress import FormData
+from judgebias.stopping.sequence import BuyingOrder
 
 DEFAULT_IN_FLIGHT = 256
 """Calls under way of a judge whose run file names no window, over all workers."""
@@ -38,3 +39,5 @@ class RunPlan:
     """Judge -> the verdict form an earlier start settled on."""
     base: str
     """The folder that relative paths of the run file start from."""
+    buying: BuyingOrder | None = None
+    """The order in which pairs are bought under a stop rule; None = as they come."""

@@ -29,6 +29,7 @@ from judgebias.pipeline.identify import describe, identify
 from judgebias.pipeline.place import LOCAL, checked_address, refuse_crowd, runs_here
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
+from judgebias.pipeline.stopping import buying_order_of
 from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import Manifest, RunDir, check_same
 
@@ -190,6 +191,7 @@ def _ready(
         fingerprints={name: bytes.fromhex(text) for name, text in manifest.fingerprints.items()},
         forms=manifest.forms,
         base=str(base),
+        buying=buying_order_of(config, checked.survey, checked.design),
     )
     notices = (*checked.notices, *more)
     return make_ready(plan, rundir, checked.survey, checked.words, only, notices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from judgebias.journal import contains, done_keys, failed_tries
 from judgebias.pairs import Survey
 from judgebias.pipeline.blocks import TaskBlock
 from judgebias.pipeline.plan import RunPlan
+from judgebias.pipeline.stopping import concluded, in_waves
 from judgebias.pipeline.used_up import split_tries
 from judgebias.rundir import RunDir
 from judgebias.verdicts import Order
@@ -42,6 +43,8 @@ class Ready:
     """Judge -> bytes of the questions and answers in those calls."""
     notices: tuple[str, ...]
     """What the user should be told, one sentence each."""
+    concluded: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Judge -> why the stop rule allows to ask it nothing: what is on disk is enough."""
 
 
 def make_ready(
@@ -56,20 +59,28 @@ def make_ready(
     names = [judge.name for judge in plan.config.judges if not only or judge.name in only]
     mine = {name: plan.fingerprints[name] for name in names}
     done, tried, given_up = _done(plan, rundir, mine)
-    per_pair = {name: _missing_by_pair(plan, mine[name], words, done) for name in names}
+    over = concluded(plan, rundir, survey, names)
+    per_pair = {
+        name: _missing_by_pair(plan, mine[name], words, done) * (name not in over) for name in names
+    }
     sizes = survey.index["n_bytes"].to_numpy()
     n_asked = sum(int(asked.sum()) for asked in plan.design.asked(words).values())
     return Ready(
         plan=plan,
         rundir=rundir,
         survey=survey,
-        blocks=_blocks(survey, per_pair),
+        blocks=in_waves(_blocks(survey, per_pair), plan, survey, per_pair),
         done=done,
         tried=tried,
         expected=dict.fromkeys(names, n_asked * plan.design.repeats),
         missing={name: int(calls.sum()) for name, calls in per_pair.items()},
         text_bytes={name: int(sizes @ calls) for name, calls in per_pair.items()},
-        notices=(*notices, *given_up),
+        concluded=over,
+        notices=(
+            *notices,
+            *given_up,
+            *(f"{name} is not asked: {why}" for name, why in over.items()),
+        ),
     )
 
 

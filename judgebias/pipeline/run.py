@@ -22,6 +22,7 @@ from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.health import Health
 from judgebias.pipeline.plan import window_of
 from judgebias.pipeline.ready import Ready
+from judgebias.pipeline.stopping import StopWatch
 from judgebias.pipeline.worker import Worker
 from judgebias.progress import Progress, RunEnd
 
@@ -41,10 +42,11 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
         workers = min(engine.workers or cpus, len(ready.blocks))
         turns = _Turns(ready, owner, workers)
         health = Health()
-        with _interrupts(owner.stop) as interrupted, closing(health):
+        rule = StopWatch(ready.plan, ready.survey, _asked(ready), owner.conclude)
+        with _interrupts(owner.stop) as interrupted, closing(health), rule.watching():
             turns.start()
             _follow(turns, owner, health, end, watch)
-        end.interrupted = interrupted.is_set()
+        end.interrupted, end.concluded = interrupted.is_set(), rule.concluded
         owner.close()
     if turns.error is not None:
         raise turns.error
@@ -77,6 +79,10 @@ def _follow(
             f"the Ray cluster was lost: {type(error).__name__}",
             do="start Ray again; the same command goes on from here",
         ) from error
+
+
+def _asked(ready: Ready) -> list[str]:
+    return [name for name, calls in ready.missing.items() if calls]
 
 
 def _judges(ready: Ready) -> dict[str, JudgeConfig]:

@@ -33,8 +33,8 @@ def _unbuilt(config: RunConfig) -> Iterator[str]:
         yield 'on_leak = "skip"'
     if config.budget.max_usd is not None or config.budget.max_calls:
         yield "[budget]"
-    if config.stop.decided or config.stop.swing_half_width:
-        yield "[stop]"
+    if config.stop.asked and config.orders != "both":
+        yield f'[stop] together with orders = "{config.orders}"'
     for judge in config.judges:
         if isinstance(judge, WireJudge) and judge.mode == "batch":
             yield f'mode = "batch" of judge {judge.name!r}'

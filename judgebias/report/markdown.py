@@ -41,8 +41,12 @@ def render_summary(
     failures: pl.DataFrame,
     several: Collection[_Group],
     notices: Iterable[str] = (),
+    extra: Iterable[str] = (),
 ) -> str:
-    """Render summary.md: figures, totals that add up, and what a reader must know."""
+    """Render summary.md: figures, totals that add up, and what a reader must know.
+
+    `extra` are sections of their own, which stand between the totals and the notes.
+    """
     rows = [dict(row) for row in summary.iter_rows(named=True)]
     sections = [
         "# Summary",
@@ -50,6 +54,7 @@ def render_summary(
         _HOW_TO_READ,
         "## Where every pair went",
         _table(list(_TOTALS_HEAD), [_totals(row) for row in rows]),
+        *extra,
         *_remarks(rows, failures, several, notices),
     ]
     return "\n\n".join(sections) + "\n"

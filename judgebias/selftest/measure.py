@@ -111,7 +111,7 @@ def _below(p: Figure) -> bool:
 
 
 def _estimated(rows: list[Row], name: str, truth: float) -> Estimated:
-    values = [float(row[name]) for row in rows if row[name] is not None]
+    values = [float(value) for row in rows if (value := row[name]) is not None]
     bounds = [(row[f"{name}_low"], row[f"{name}_high"]) for row in rows]
     held = [pair for pair in bounds if pair != (None, None)]
     return Estimated(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ def _stop(job: tuple[float, float, int, tuple[int, int]]) -> StopRow:
 
 
 @contextmanager
-def _pool(processes: int) -> Iterator[Executor]:
+def _pool(processes: int) -> Generator[Executor]:
     # Polars has threads of its own, which a forked process would find locked.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=processes, mp_context=context) as pool:

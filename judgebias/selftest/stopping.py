@@ -44,19 +44,20 @@ class StopRow:
     false_set: float
     """The same for a finite set whose leans are exactly balanced (or as planted)."""
     false_peeking: float
-    """The same when the fixed-size test is looked at after every block: what is not done."""
+    """The same, over `fewer`, when the fixed-size test is looked at after every block: what is
+    not done."""
     missed_set: float
     """Bounds that ever exclude the swing of the set."""
     missed_population: float
     """Bounds that ever exclude the swing of the population."""
     decided: float
     """Share that is called leaning, to the right slot, before the end."""
-    used_decided: float
-    """Mean pairs bought under `decided`."""
-    used_width: float
-    """Mean pairs bought under `swing_half_width`."""
-    used_both: float
-    """Mean pairs bought when the first of the two ends it."""
+    used_decided: tuple[float, float]
+    """Mean pairs under `decided`: settled when it holds, and bought by then."""
+    used_width: tuple[float, float]
+    """The same under `swing_half_width`."""
+    used_either: tuple[float, float]
+    """The same when the first of the two ends it."""
     fixed_power: int | None
     """Pairs of a fixed design whose sign test shows the lean with power .8; None without a lean."""
     fixed_width: int
@@ -90,13 +91,13 @@ def stop_row(
         fewer=fewer,
         false_population=_share([wrong(_called(leans)) for leans in populations]),
         false_set=_share([wrong(call) for call in calls]),
-        false_peeking=_share([wrong(_peeked(leans)) for leans in sets]),
+        false_peeking=_share([wrong(_peeked(leans)) for leans in sets[:fewer]]),
         missed_set=_share([not s[0] <= t <= s[1] for s, t in zip(of_sets, truths, strict=True)]),
         missed_population=_share([not p[2] <= swing <= p[3] for p in of_populations]),
         decided=_share([call != 0 and not wrong(call) for call in calls]),
-        used_decided=float(np.mean([pairs[0] for pairs in used])),
-        used_width=float(np.mean([pairs[1] for pairs in used])),
-        used_both=float(np.mean([pairs[2] for pairs in used])),
+        used_decided=_means([pairs[0] for pairs in used]),
+        used_width=_means([pairs[1] for pairs in used]),
+        used_either=_means([pairs[2] for pairs in used]),
         fixed_power=_fixed_power(swing, consistency),
         fixed_width=_fixed_width(swing, consistency),
     )
@@ -166,13 +167,24 @@ def _units(leans: IntArray) -> Units:
     return Units(leans=leans, swings=2 * leans, sizes=np.ones(leans.size, dtype=np.int64))
 
 
-def _used(leans: IntArray, rng: np.random.Generator) -> tuple[int, int, int]:
+_Pairs = tuple[int, int]
+
+
+def _used(leans: IntArray, rng: np.random.Generator) -> tuple[_Pairs, _Pairs, _Pairs]:
     blocks = PAIRS // BLOCK
     at = _crossed(leans)
-    decided = blocks + 1 if at is None else at // BLOCK + 1
+    decided = blocks if at is None else at // BLOCK + 1
     width = _first_narrow(leans, blocks)
     bought = _bought(leans, rng)
-    return bought[decided], bought[width], bought[min(decided, width)]
+    first, second, third = (
+        (needed * BLOCK, bought[needed]) for needed in (decided, width, min(decided, width))
+    )
+    return first, second, third
+
+
+def _means(used: list[_Pairs]) -> tuple[float, float]:
+    settled, bought = np.mean(used, axis=0)
+    return float(settled), float(bought)
 
 
 def _first_narrow(leans: IntArray, blocks: int) -> int:
@@ -189,20 +201,18 @@ def _first_narrow(leans: IntArray, blocks: int) -> int:
 def _bought(leans: IntArray, rng: np.random.Generator) -> dict[int, int]:
     """Give the pairs that were handed out when so many blocks were settled from the start."""
     blocks = leans.size // BLOCK
-    pace = np.exp(-leans.reshape(blocks, BLOCK).mean(axis=1)) * rng.exponential(size=blocks)
+    # More leans to the first slot, sooner back: what is back first is not like the rest.
+    lasts = np.exp(-leans.reshape(blocks, BLOCK).mean(axis=1)) * rng.exponential(size=blocks)
     ends, free = np.zeros(blocks), np.zeros(WORKERS)
     for block in range(blocks):
         worker = int(np.argmin(free))
-        free[worker] += pace[block]
+        free[worker] += lasts[block]
         ends[block] = free[worker]
-    starts = ends - pace
-    bought = {blocks + 1: leans.size}
-    for time in np.sort(ends):
-        handed = int((starts <= time).sum())
-        for settled in range(settled_prefix(ends <= time), 0, -1):
-            if settled in bought:
-                break
-            bought[settled] = handed * BLOCK
+    bought: dict[int, int] = {}
+    for now in np.sort(ends):
+        settled = settled_prefix(ends <= now)
+        handed = int((ends - lasts <= now).sum()) * BLOCK
+        bought |= {needed: handed for needed in range(1, settled + 1) if needed not in bought}
     return bought
 
 

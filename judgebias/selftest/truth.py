@@ -50,14 +50,7 @@ def true_values(planted: Planted) -> dict[str, float | None]:
 def scarcer_outcome(planted: Planted, figure: str) -> float:
     """Give how often the scarcer of the two outcomes of a figure is expected among the pairs."""
     law, n = planted.law(), planted.n_pairs
-    pairs = {
-        "consistency": (lambda cell, _ab, _ba: cell in AGREED, None),
-        "win_rate_a": (_won(Cell.AGREED_A), _won(Cell.AGREED_B)),
-        "decisive_win_rate_a": (_won(Cell.AGREED_A), _won(Cell.AGREED_B)),
-        "offset": (_won(Cell.STUCK_FIRST), _won(Cell.STUCK_SECOND)),
-    }
-    leans = (_leaning(1), _leaning(-1))
-    one, other = pairs.get(figure, leans)
+    one, other = _OUTCOMES.get(figure, (_leaning(1), _leaning(-1)))
     share = _sum(law, one)
     return n * min(share, 1.0 - share if other is None else _sum(law, other))
 
@@ -76,6 +69,14 @@ def _won(cell: Cell) -> _Value:
 
 def _leaning(side: int) -> _Value:
     return lambda cell, _ab, _ba: float(LEAN.get(cell, 0) == side)
+
+
+_OUTCOMES: dict[str, tuple[_Value, _Value | None]] = {
+    "consistency": (lambda cell, _ab, _ba: float(cell in AGREED), None),
+    "win_rate_a": (_won(Cell.AGREED_A), _won(Cell.AGREED_B)),
+    "decisive_win_rate_a": (_won(Cell.AGREED_A), _won(Cell.AGREED_B)),
+    "offset": (_won(Cell.STUCK_FIRST), _won(Cell.STUCK_SECOND)),
+}
 
 
 def _sum(law: FloatArray, value: _Value) -> float:
