@@ -130,6 +130,9 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         say(warning)
     if stopping is not None:
         tables["stopping"] = stopping
+    else:
+        # What an earlier start with a rule wrote says nothing of this one.
+        (out / "tables" / "stopping.csv").unlink(missing_ok=True)
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
     if len(evidence.judges) > 1:

@@ -347,7 +347,7 @@ def test_a_judge_that_cannot_be_opened_is_found_before_the_start(
         ({"self_pair": 3}, "self_pair"),
         ({"on_leak": "skip"}, "on_leak"),
         ({"budget": {"max_calls": 5}}, "budget"),
-        ({"stop": {"decided": True}}, "stop"),
+        ({"stop": {"decided": True}, "orders": "ab"}, "[stop] together with"),
     ],
 )
 def test_a_setting_that_would_silently_not_happen_is_refused(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from math import prod
 
 import numpy as np
@@ -85,7 +85,7 @@ def test_coverage_over_two_thousand_runs_with_a_look_after_every_unit(simulate) 
 def test_a_later_look_never_widens_and_the_whole_set_is_held() -> None:
     x = np.random.default_rng(2).permutation(np.repeat([0.0, 0.5, 1.0], [40, 120, 40]))
     looks = [betting_interval(x[:n], alpha=0.05, n_units=200) for n in range(0, 201, 20)]
-    for before, after in zip(looks, looks[1:], strict=False):
+    for before, after in pairwise(looks):
         assert (before.low or 0.0) <= (after.low or 0.0)
         assert (before.high or 0.0) >= (after.high or 0.0)
     assert (looks[0].low, looks[0].high) == (0.0, 1.0)
@@ -114,8 +114,13 @@ def test_bounds_mirror_and_are_whole_candidates() -> None:
 
 @pytest.mark.parametrize(
     ("totals", "sizes", "largest", "n_units"),
-    [([1.5], None, 1, None), ([-0.1], None, 1, None), ([1.0], [3], 2, None), ([0.0, 1.0], None, 1, 1)],
+    [
+        ([1.5], None, 1, None),
+        ([-0.1], None, 1, None),
+        ([1.0], [3], 2, None),
+        ([0.0, 1.0], None, 1, 1),
+    ],
 )
 def test_what_cannot_be_is_refused(totals, sizes, largest, n_units) -> None:
-    with pytest.raises(ValueError, match="expected|outside"):
+    with pytest.raises(ValueError, match=r"expected|outside"):
         betting_interval(totals, sizes, alpha=0.05, largest=largest, n_units=n_units)
