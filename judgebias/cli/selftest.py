@@ -21,13 +21,13 @@ from judgebias.selftest.truth import INTERVALS
 
 _MISSING: Final = "-"
 _HEADS: Final = {
-    "consistency": "consist.",
-    "first_position_rate": "1st slot",
-    "lean_rate": "lean",
-    "offset": "offset",
+    "consistency": "consist-\nency",
+    "first_position_rate": "first\nslot",
+    "lean_rate": "lean\nrate",
+    "offset": "off-\nset",
     "swing": "swing",
-    "win_rate_a": "win A",
-    "decisive_win_rate_a": "dec. A",
+    "win_rate_a": "win\nrate A",
+    "decisive_win_rate_a": "decis-\nive A",
     "kappa": "kappa",
 }
 _StopColumn: TypeAlias = tuple[str, Callable[[StopRow], str]]
@@ -46,7 +46,8 @@ def print_self_test(*, seed: int, repetitions: int, as_json: bool) -> Exit:
 def _print(result: SelfTest) -> None:
     out = console()
     out.print(_planted_table(result))
-    out.print(_how_to_read(result))
+    out.print(_how_to_read(result), markup=False, highlight=False)
+    out.print(_about_stops(result), markup=False, highlight=False)
     out.print(_stop_table(result))
     for check in result.checks:
         if not check.repetitions:
@@ -67,12 +68,12 @@ def _print_missed(head: str, checks: tuple[Check, ...]) -> None:
 
 
 def _planted_table(result: SelfTest) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("planted judge", "seed"):
-        table.add_column(name)
-    heads = ("pairs", "offset: true", "found", "consist.: true", "found", "p position", "pooled p")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("#", justify="right")
+    table.add_column("planted judge", no_wrap=True)
+    heads = ("pairs", "offset\ntrue / found", "consist.\ntrue / found", "found\n%", "pooled\n%")
     for name in (*heads, *(_HEADS[figure] for figure in INTERVALS)):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for one in result.measured:
         table.add_row(*_planted_row(one))
     return table
@@ -80,75 +81,79 @@ def _planted_table(result: SelfTest) -> Table:
 
 def _planted_row(one: Measured) -> list[str]:
     n = one.repetitions
-    found = [*_recovered(one, "offset"), *_recovered(one, "consistency")]
-    rejected = [f"{one.found / n:.1%}", f"{one.rejected['p_value'] / n:.1%}"]
+    found = [_recovered(one, "offset"), _recovered(one, "consistency")]
+    rejected = [f"{100 * one.found / n:.1f}", f"{100 * one.rejected['p_value'] / n:.1f}"]
     coverage = [_coverage(one, figure) for figure in INTERVALS]
-    seed = ", ".join(str(part) for part in one.seed)
-    return [one.planted.name, seed, str(one.planted.n_pairs), *found, *rejected, *coverage]
+    about = [str(one.seed[1]), one.planted.name, f"{one.planted.n_pairs}"]
+    return [*about, *found, *rejected, *coverage]
 
 
-def _recovered(one: Measured, figure: str) -> list[str]:
+def _recovered(one: Measured, figure: str) -> str:
     estimated = one.estimated.get(figure)
     if estimated is None:
-        return [_MISSING, _MISSING]
+        return _MISSING
     mean = _MISSING if estimated.mean is None else f"{estimated.mean:.2f}"
-    return [f"{estimated.truth:.2f}", mean]
+    return f"{estimated.truth:.2f} / {mean}"
 
 
 def _coverage(one: Measured, figure: str) -> str:
     estimated = one.estimated.get(figure)
     if estimated is None or not estimated.available:
         return _MISSING
-    return f"{estimated.covered / estimated.available:.1%}"
+    return f"{100 * estimated.covered / estimated.available:.1f}"
 
 
 def _how_to_read(result: SelfTest) -> str:
     return (
-        f"seed {result.seed}: a row's draws come from numpy's default_rng(seed shown); "
-        f"{result.repetitions} repetitions each.\n"
-        "p position: how often position bias is reported; for judges without bias these are "
-        "false findings (5% at most).\n"
-        "pooled p: the same by the customary test over single calls (p_value), for contrast.\n"
-        "The columns from the second 'consist.' on: how often the 95% interval holds the truth."
+        f"{result.repetitions} repetitions; the draws of row # come from numpy's default_rng("
+        f"[{result.seed}, #]).\n"
+        "found %: how often position bias is reported, by p position; of a judge without bias these"
+        " are false findings, 5% at most.\n"
+        "pooled %: how often the customary test over single calls is below .05: blind for good "
+        "judges, and it cries wolf for bad ones.\n"
+        "The last eight columns: how often (%) the 95% interval of a figure holds the true value."
     )
 
 
 _STOPS: Final[tuple[_StopColumn, ...]] = (
+    ("#", lambda row: f"{row.seed[1]}"),
     ("swing", lambda row: f"{row.swing:g}"),
-    ("consistency", lambda row: f"{row.consistency:g}"),
-    ("seed", lambda row: ", ".join(str(part) for part in row.seed)),
-    ("false calls, population", lambda row: f"{row.false_population:.2%}"),
-    ("finite set", lambda row: f"{row.false_set:.2%}"),
-    ("peeking at p", lambda row: f"{row.false_peeking:.1%}"),
-    ("bounds miss, set", lambda row: f"{row.missed_set:.1%}"),
-    ("population", lambda row: f"{row.missed_population:.1%}"),
-    ("decided", lambda row: f"{row.decided:.1%}"),
-    ("pairs: decided", lambda row: _pairs(row.used_decided)),
+    ("consist.", lambda row: f"{row.consistency:g}"),
+    ("false %\npopulation", lambda row: f"{100 * row.false_population:.2f}"),
+    ("false %\nset", lambda row: f"{100 * row.false_set:.2f}"),
+    ("peeking\nat p %", lambda row: f"{100 * row.false_peeking:.1f}"),
+    ("miss %\npopulation", lambda row: f"{100 * row.missed_population:.1f}"),
+    ("miss %\nset", lambda row: f"{100 * row.missed_set:.1f}"),
+    ("decided\n%", lambda row: f"{100 * row.decided:.1f}"),
+    ("pairs to\ndecide", lambda row: f"{row.used_decided[0]:,.0f}"),
+    ("bought", lambda row: f"{row.used_decided[1]:,.0f}"),
     ("fixed", lambda row: _MISSING if row.fixed_power is None else f"{row.fixed_power:,}"),
-    ("pairs: width", lambda row: _pairs(row.used_width)),
+    ("pairs to\nwidth", lambda row: f"{row.used_width[0]:,.0f}"),
+    ("bought", lambda row: f"{row.used_width[1]:,.0f}"),
     ("fixed", lambda row: f"{row.fixed_width:,}"),
-    ("pairs: either", lambda row: _pairs(row.used_either)),
+    ("either:\nbought", lambda row: f"{row.used_either[1]:,.0f}"),
 )
 
 
-def _pairs(used: tuple[float, float]) -> str:
-    return f"{used[0]:,.0f} / {used[1]:,.0f}"
-
-
 def _stop_table(result: SelfTest) -> Table:
-    first = result.stops[0]
-    title = (
-        f"stop rule: sets of {PAIRS:,} pairs, a look after every block of {BLOCK}, {WORKERS} "
-        f"workers out of order, half-width {HALF_WIDTH:g}; {first.repetitions:,} runs, bounds and "
-        f"pairs used (looked at / bought) over {first.fewer:,}; fixed: for power .8, and for the "
-        f"same width"
-    )
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name, _ in _STOPS:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for row in result.stops:
         table.add_row(*(show(row) for _, show in _STOPS))
     return table
+
+
+def _about_stops(result: SelfTest) -> str:
+    first = result.stops[0]
+    return (
+        f"Stop rule: sets of {PAIRS:,} pairs, a look after every block of {BLOCK}, {WORKERS} "
+        f"workers out of order, half-width {HALF_WIDTH:g}.\n"
+        f"{first.repetitions:,} runs; bounds, pairs and peeking over {first.fewer:,} of them. "
+        "Pairs: settled when the rule holds, and bought by then.\n"
+        "fixed: what a fixed design needs for power .8, and for the same width. A swing is never "
+        "larger than the share of pairs that lean."
+    )
 
 
 def _data(result: SelfTest) -> dict[str, object]:

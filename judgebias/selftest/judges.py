@@ -45,7 +45,7 @@ def _awkward() -> list[Planted]:
     fixed = (by_contents(offset=0.6, noise=0.0), by_contents(offset=-0.6, noise=0.0))
     return [
         Planted(
-            name="no bias, half of its leans with a tie",
+            name="no bias, 70% of leans by half",
             kinds=mixed(by_cells(0.6, halves=0.7, ties=0.3)),
             clusters=200,
             null=True,
@@ -77,7 +77,7 @@ def _clustered() -> list[Planted]:
     quality = mixed(by_cells(0.98), by_cells(0.9), by_cells(0.98), by_cells(0.98))
     return [
         Planted(
-            name=f"direction varies by cluster, {clusters} x {sizes}",
+            name=f"direction by cluster, {clusters} x {' or '.join(map(str, sizes))}",
             kinds=direction,
             clusters=clusters,
             sizes=sizes,
@@ -86,14 +86,14 @@ def _clustered() -> list[Planted]:
         for clusters, sizes in ((8, (25,)), (10, (10,)), (20, (10,)), (80, (5, 15)))
     ] + [
         Planted(
-            name="consistency varies by cluster, 20 x 10",
+            name="consistency by cluster, 20 x 10",
             kinds=quality,
             clusters=20,
             sizes=(10,),
             null=True,
         ),
         Planted(
-            name="gold labels, 20 clusters x 10",
+            name="direction by cluster, gold, 20 x 10",
             kinds=direction,
             clusters=20,
             sizes=(10,),
@@ -142,7 +142,7 @@ def _promised() -> list[Planted]:
         return []
     lone = [
         Planted(
-            name=f"detectable offset {offset:.2f}, {halves:.0%} of the leans by half",
+            name=f"detectable {offset:.2f}, {halves:.0%} of leans by half",
             kinds=mixed(by_cells(0.5, offset=offset, halves=halves)),
             clusters=2 * _LEANING,
             promised=halves,
@@ -150,7 +150,7 @@ def _promised() -> list[Planted]:
         for halves in (0.0, 0.3, 0.7)
     ]
     grouped = Planted(
-        name=f"detectable offset {offset:.2f}, 20 clusters",
+        name=f"detectable {offset:.2f} on average, 20 clusters",
         kinds=mixed(by_cells(0.5, offset=offset + 0.7), by_cells(0.5, offset=offset - 0.7)),
         clusters=20,
         sizes=(2 * _LEANING // 20,),

@@ -16,7 +16,7 @@ from judgebias.selftest.measure import Measured, measure
 from judgebias.selftest.planted import Planted
 from judgebias.selftest.stopping import StopRow, possible, stop_checks, stop_row
 
-REPETITIONS: Final = 400
+REPETITIONS: Final = 600
 PROCESSES: Final = 2
 _STOP_SEEDS: Final = 1000
 """Seeds of the stop rule are (seed, this and above), those of the planted judges are below."""

@@ -202,7 +202,7 @@ def _bought(leans: IntArray, rng: np.random.Generator) -> dict[int, int]:
     """Give the pairs that were handed out when so many blocks were settled from the start."""
     blocks = leans.size // BLOCK
     # More leans to the first slot, sooner back: what is back first is not like the rest.
-    lasts = np.exp(-leans.reshape(blocks, BLOCK).mean(axis=1)) * rng.exponential(size=blocks)
+    lasts = np.exp(-leans.reshape(blocks, BLOCK).mean(axis=1)) * rng.gamma(4.0, size=blocks)
     ends, free = np.zeros(blocks), np.zeros(WORKERS)
     for block in range(blocks):
         worker = int(np.argmin(free))

@@ -9,10 +9,11 @@ import pytest
 from judgebias.cli import run_app
 from judgebias.selftest.checks import Check, checks_of
 from judgebias.selftest.exact import exact_checks, sign_test_size, wilson_coverage
+from judgebias.selftest.judges import planted_judges
 from judgebias.selftest.measure import measure
 from judgebias.selftest.planted import Planted, by_cells, mixed
-from judgebias.selftest.run import SelfTest
-from judgebias.selftest.stopping import stop_row
+from judgebias.selftest.run import SelfTest, self_test
+from judgebias.selftest.stopping import possible, stop_row
 
 LEAST = Check(judge="j", figure="coverage of swing", value=0.925, at_least=0.93, repetitions=1000)
 
@@ -96,8 +97,8 @@ def test_the_command_prints_one_table_and_fails_where_a_bar_is_broken(
     monkeypatch.setattr("judgebias.cli.selftest.self_test", lambda **_: found)
     assert run_app(["selftest"]) == code
     printed = capsys.readouterr().out
-    assert "pooled p" in printed
-    assert "stop rule" in printed
+    assert "pooled %" in printed
+    assert "Stop rule" in printed
     assert f"{1 - code} of 1 bars hold, {code} are broken" in printed
     assert ("BROKEN" in printed) == bool(code)
     assert run_app(["selftest", "--json", "--seed", "0"]) == code
@@ -105,3 +106,15 @@ def test_the_command_prints_one_table_and_fails_where_a_bar_is_broken(
     assert data["checks"][0]["broken"] == bool(code)
     assert data["planted"][0]["seed"] == [0, 0]
     assert {"false_set", "used_width", "fixed_width"} <= data["stop_rule"][0].keys()
+
+
+def test_the_whole_self_test_gives_the_figures_of_its_parts_whatever_the_processes() -> None:
+    whole = self_test(seed=4, repetitions=20, processes=2)
+    judges = planted_judges()
+    assert [one.planted.name for one in whole.measured] == [planted.name for planted in judges]
+    assert whole.measured[3] == measure(judges[3], repetitions=20, seed=(4, 3))
+    assert [(row.swing, row.consistency) for row in whole.stops] == possible()
+    swing, consistency = possible()[5]
+    fifth = stop_row(swing, consistency, repetitions=100, fewer=5, seed=(4, 1005))
+    assert whole.stops[5] == fifth
+    assert len(whole.checks) > 400
