@@ -77,7 +77,7 @@ def test_a_broken_interval_would_be_seen() -> None:
 def test_the_same_seed_gives_the_same_figures_and_another_gives_others() -> None:
     planted = Planted(name="one", kinds=mixed(by_cells(0.7, offset=0.4)), clusters=80)
     one, same, other = (measure(planted, repetitions=40, seed=(s, 0)) for s in (5, 5, 6))
-    assert one == same
+    assert (one.said, one.rejected, one.estimated) == (same.said, same.rejected, same.estimated)
     assert one.estimated != other.estimated
     assert one.estimated["offset"].mean == pytest.approx(0.4, abs=0.2)
 
@@ -112,7 +112,8 @@ def test_the_whole_self_test_gives_the_figures_of_its_parts_whatever_the_process
     whole = self_test(seed=4, repetitions=20, processes=2)
     judges = planted_judges()
     assert [one.planted.name for one in whole.measured] == [planted.name for planted in judges]
-    assert whole.measured[3] == measure(judges[3], repetitions=20, seed=(4, 3))
+    third = measure(judges[3], repetitions=20, seed=(4, 3))
+    assert (whole.measured[3].said, whole.measured[3].estimated) == (third.said, third.estimated)
     assert [(row.swing, row.consistency) for row in whole.stops] == possible()
     swing, consistency = possible()[5]
     fifth = stop_row(swing, consistency, repetitions=100, fewer=5, seed=(4, 1005))

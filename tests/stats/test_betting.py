@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from itertools import pairwise, permutations, product
-from math import prod
+from math import log, prod, sqrt
 
 import numpy as np
 import pytest
@@ -54,6 +54,50 @@ def test_units_of_any_size_and_pairs_without_a_verdict() -> None:
         for order in permutations(units)
     ]
     assert np.mean([not holds(interval, mean) for interval in intervals]) <= alpha
+
+
+def by_every_candidate(units, alpha, largest, n_units, half_width) -> tuple[float, float]:
+    """The same bounds the slow way: each candidate's two fortunes followed bet by bet."""
+    low, high = 0.0, 1.0
+    for i in range(STEPS + 1):
+        m = i / STEPS
+        fortunes = {(side, kind): 0.5 for side in (1, -1) for kind in ("plain", "hoped")}
+        total, pairs, squares = 0.0, 0, 0.25
+        best = {1: 0.0, -1: 0.0}
+        for seen, (t, n) in enumerate(units):
+            variance = squares / (seen + 1)
+            plain = sqrt(2 * log(2 / alpha) / (variance * (seen + 1) * log(seen + 2)))
+            hoped = half_width * (pairs + 1) / (seen + 1) / (largest * variance)
+            stakes = {"plain": min(plain, 0.95), "hoped": min(hoped or plain, 0.95)}
+            gap = t - m * n
+            if n_units is not None:
+                gap += (total - m * pairs) / (n_units - seen)
+            for side, kind in fortunes:
+                bet = max(side * stakes[kind] * gap / largest, -0.95)
+                fortunes[side, kind] *= 1 + bet
+            for side in best:
+                best[side] = max(best[side], fortunes[side, "plain"] + fortunes[side, "hoped"])
+            squares += ((t - n * (total + 0.5) / (pairs + 1)) / largest) ** 2
+            total, pairs = total + t, pairs + n
+        if best[1] >= 2 / alpha:
+            low = max(low, m)
+        if best[-1] >= 2 / alpha:
+            high = min(high, m)
+    return low, high
+
+
+@pytest.mark.parametrize("half_width", [0.0, 0.05])
+@pytest.mark.parametrize("n_units", [None, 60])
+def test_the_search_finds_what_every_candidate_in_turn_gives(n_units, half_width: float) -> None:
+    rng = np.random.default_rng(12)
+    sizes = rng.integers(0, 4, size=55)
+    units = [(float(rng.binomial(2 * n, 0.3)) / 2, int(n)) for n in sizes]
+    found = betting_interval(
+        [t for t, _ in units], sizes, alpha=0.2, largest=3, n_units=n_units, half_width=half_width
+    )
+    slow = by_every_candidate(units, 0.2, 3, n_units, half_width)
+    assert 0.0 < slow[0] < slow[1] < 1.0
+    assert (found.low, found.high) == pytest.approx(slow, abs=1e-12)
 
 
 def of_set(rng: np.random.Generator, alpha: float) -> tuple[Interval, float]:
