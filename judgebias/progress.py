@@ -27,6 +27,8 @@ class Progress:
     """What ended the run from within a worker, "" = nothing."""
     forms: dict[str, FormData] = field(default_factory=dict[str, FormData])
     """Judge -> the verdict form that was settled on."""
+    budget_spent: bool = False
+    """Whether the run's budget has nothing left for another pair."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -46,3 +48,5 @@ class RunEnd:
     """What ended the run for every judge: a full disk, an input that changed."""
     forms: dict[str, FormData] = field(default_factory=dict[str, FormData])
     """Judge -> the verdict form that was settled on."""
+    budget_spent: bool = False
+    """Whether the run's budget had nothing left for another pair."""

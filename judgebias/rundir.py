@@ -50,6 +50,8 @@ class Manifest(Strict):
     pairs_below: int
     """Bound of the pairs' draws; larger than any draw without `--limit`."""
     swap_below: int = 0
+    probed: bool = False
+    """Whether any start asked self pairs."""
     forms: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Judge -> the verdict form that its first call settled."""
     epoch: int

@@ -22,6 +22,8 @@ INDEX = {
     "gold": pl.String,
     "cluster": pl.String,
     "question_id": pl.String,
+    "text_id_a": pl.UInt64,
+    "text_id_b": pl.UInt64,
     "len_a": pl.Int64,
     "len_b": pl.Int64,
     "identical": pl.Boolean,
@@ -50,6 +52,9 @@ def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
             frame.select(rest).hash_rows().alias("rest"),
             pl.col("answer_a").str.len_chars().cast(pl.Int64).alias("len_a"),
             pl.col("answer_b").str.len_chars().cast(pl.Int64).alias("len_b"),
+            # Equal texts have equal ids within one survey; what must last has its digest.
+            pl.col("answer_a").hash().alias("text_id_a"),
+            pl.col("answer_b").hash().alias("text_id_b"),
             (pl.col("answer_a") == pl.col("answer_b")).alias("identical"),
             *(
                 density.cast(pl.Float32)

@@ -84,6 +84,7 @@ def describe(
         n_rejects=survey.n_rejects,
         pairs_below=design.pairs_below,
         swap_below=design.swap_below,
+        probed=config.self_pair > 0 or (old is not None and old.probed),
         forms={} if old is None else old.forms,
         epoch=1 if old is None else old.epoch + 1,
         started=utc_now(),

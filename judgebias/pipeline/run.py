@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from types import FrameType
 
@@ -16,12 +16,16 @@ from ray.exceptions import RayError
 
 from judgebias.config import JudgeConfig
 from judgebias.errors import RayLost
+from judgebias.pace.budget import Purse
+from judgebias.pace.limits import groups_of
 from judgebias.pipeline.blocks import OPEN
 from judgebias.pipeline.cluster import connected
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.health import Health
+from judgebias.pipeline.pacers import PacerHandle, start_pacers
 from judgebias.pipeline.plan import window_of
 from judgebias.pipeline.ready import Ready
+from judgebias.pipeline.spent import bounded, spent_so_far
 from judgebias.pipeline.stopping import StopWatch
 from judgebias.pipeline.worker import Worker
 from judgebias.progress import Progress, RunEnd
@@ -38,9 +42,11 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
     shared = ready.done.nbytes
     with connected(engine.address, workers=engine.workers, shared_bytes=shared) as cpus:
         windows = {name: window_of(judge) for name, judge in _judges(ready).items()}
-        owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows)
+        owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows, _purse(ready))
+        asked = [judge for name, judge in _judges(ready).items() if ready.missing.get(name)]
+        pacers = start_pacers(groups_of(asked))
         workers = min(engine.workers or cpus, len(ready.blocks))
-        turns = _Turns(ready, owner, workers)
+        turns = _Turns(ready, owner, workers, pacers)
         health = Health()
         rule = StopWatch(ready.plan, ready.survey, _asked(ready), owner.conclude)
         with _interrupts(owner.stop) as interrupted, closing(health), rule.watching():
@@ -48,6 +54,8 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
             _follow(turns, owner, health, end, watch)
         end.interrupted, end.concluded = interrupted.is_set(), rule.concluded
         owner.close()
+        for pacer in pacers.values():
+            pacer.close()
     if turns.error is not None:
         raise turns.error
     end.asked, end.pending = turns.asked, sum(ready.missing.values()) - turns.asked
@@ -85,6 +93,11 @@ def _asked(ready: Ready) -> list[str]:
     return [name for name, calls in ready.missing.items() if calls]
 
 
+def _purse(ready: Ready) -> Purse | None:
+    budget = ready.plan.config.budget
+    return Purse(budget, spent_so_far(ready)) if bounded(budget) else None
+
+
 def _judges(ready: Ready) -> dict[str, JudgeConfig]:
     return {judge.name: judge for judge in ready.plan.config.judges}
 
@@ -92,11 +105,13 @@ def _judges(ready: Ready) -> dict[str, JudgeConfig]:
 class _Turns(threading.Thread):
     """Consumes the dataset, so that the main thread stays free for signals and progress."""
 
-    def __init__(self, ready: Ready, owner: OwnerHandle, workers: int) -> None:
+    def __init__(
+        self, ready: Ready, owner: OwnerHandle, workers: int, pacers: Mapping[str, PacerHandle]
+    ) -> None:
         super().__init__(name="turns", daemon=True)
         self.asked = 0
         self.error: Exception | None = None
-        self._dataset = _dataset(ready, owner, workers)
+        self._dataset = _dataset(ready, owner, workers, pacers)
 
     def run(self) -> None:
         try:
@@ -106,7 +121,9 @@ class _Turns(threading.Thread):
             self.error = error
 
 
-def _dataset(ready: Ready, owner: OwnerHandle, workers: int) -> ray.data.Dataset:
+def _dataset(
+    ready: Ready, owner: OwnerHandle, workers: int, pacers: Mapping[str, PacerHandle]
+) -> ray.data.Dataset:
     """Make a turn per block that has something to ask; who gets a turn takes the next block."""
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -123,7 +140,12 @@ def _dataset(ready: Ready, owner: OwnerHandle, workers: int) -> ray.data.Dataset
     dataset = ray.data.from_items(turns, override_num_blocks=len(turns))
     return dataset.map_batches(
         Worker,
-        fn_constructor_args=(ready.plan, owner, [ray.put(ready.done), ray.put(dict(ready.tried))]),
+        fn_constructor_args=(
+            ready.plan,
+            owner,
+            [ray.put(ready.done), ray.put(dict(ready.tried))],
+            pacers,
+        ),
         batch_size=None,
         num_cpus=WORKER_CPUS,
         compute=pool,
@@ -132,6 +154,7 @@ def _dataset(ready: Ready, owner: OwnerHandle, workers: int) -> ray.data.Dataset
 
 def _see(progress: Progress, end: RunEnd, watch: Callable[[Progress], None]) -> None:
     end.halted, end.fault, end.forms = progress.halted, progress.fault, progress.forms
+    end.budget_spent = progress.budget_spent
     watch(progress)
 
 

@@ -65,16 +65,24 @@ def in_waves(
     plan: RunPlan,
     survey: Survey,
     per_pair: Mapping[str, npt.NDArray[np.int64]],
+    of_items: Mapping[str, npt.NDArray[np.int64]],
 ) -> tuple[TaskBlock, ...]:
-    """Divide task blocks into their waves, the waves in order; as they are without a stop rule."""
+    """Divide task blocks into their waves, the waves in order; as they are without a stop rule.
+
+    The calls of the probe (`of_items`, by the pair whose text it is) all go with the first wave.
+    """
     buying = plan.buying
     if buying is None:
         return blocks
     wave = buying.waves(draws_of(survey.index, seed=buying.seed))
-    place = wave * len(survey.blocks) + survey.index["block"].to_numpy()
+    block = survey.index["block"].to_numpy()
+    place = wave * len(survey.blocks) + block
     length = buying.n_waves * len(survey.blocks)
     left = {
-        name: np.bincount(place, weights=calls, minlength=length).astype(np.int64)
+        name: (
+            np.bincount(place, weights=calls, minlength=length)
+            + np.bincount(block, weights=of_items[name], minlength=length)
+        ).astype(np.int64)
         for name, calls in per_pair.items()
     }
     return tuple(
@@ -175,5 +183,6 @@ class _Looks:
 
 
 def _is_asked(index: pl.DataFrame, design: Design) -> npt.NDArray[np.bool_]:
-    asked = list(design.asked(words_of(b"".join(index["digest"]))).values())
-    return np.logical_or.reduce(asked)
+    """Tell which pairs the bounds are about: two identical answers are a matter of the probe."""
+    chosen = design.chosen(words_of(b"".join(index["digest"])))
+    return chosen & ~index["identical"].to_numpy()

@@ -12,8 +12,9 @@ import contextlib
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
@@ -30,13 +31,18 @@ from judgebias.journal import GroupCommit, JournalWriteError, Segment, row_of
 from judgebias.judges.asker import Asker
 from judgebias.judges.judge import Judge
 from judgebias.judges.opening import open_any
+from judgebias.pace.gate import Bought, PacedGate
+from judgebias.pace.judge import PacedJudge
+from judgebias.pace.limits import group_by_judge, groups_of
 from judgebias.pipeline.blocks import Assignment
 from judgebias.pipeline.files import allow_files
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.missing import missing_calls
-from judgebias.pipeline.owner import Beat
+from judgebias.pipeline.owner import Beat, Demand
+from judgebias.pipeline.pacers import PacerHandle
 from judgebias.pipeline.permit import Lease
-from judgebias.pipeline.plan import RunPlan, window_of
+from judgebias.pipeline.plan import RunPlan, is_learned, most_in_flight
+from judgebias.pipeline.spent import open_wallet
 from judgebias.pipeline.suspects import groups, lethal_reply
 from judgebias.pipeline.window import Window
 from judgebias.replies import Reply
@@ -50,7 +56,13 @@ Columns = dict[str, npt.NDArray[Any]]
 class Worker:
     """Asks blocks of calls; made once per Ray actor."""
 
-    def __init__(self, plan: RunPlan, owner: OwnerHandle, shared: list[Any]) -> None:
+    def __init__(
+        self,
+        plan: RunPlan,
+        owner: OwnerHandle,
+        shared: list[Any],
+        pacers: Mapping[str, PacerHandle],
+    ) -> None:
         allow_files()
         context = ray.get_runtime_context()
         self._plan = plan
@@ -63,7 +75,10 @@ class Worker:
         self._windows: dict[str, Window] = {}
         # One per judge: a judge whose first call takes long keeps no other from opening.
         self._opening: dict[str, asyncio.Lock] = {}
-        self._rank, self._workers = 0, 1
+        self._pacers = pacers
+        self._groups = group_by_judge(groups_of(plan.config.judges))
+        self._gates: dict[str, PacedGate] = {}
+        self._keeping: set[asyncio.Task[None]] = set()
         self._grace: asyncio.TimerHandle | None = None
         self._told: set[str] = set()
         self._messages: set[asyncio.Task[None]] = set()
@@ -87,7 +102,8 @@ class Worker:
         folder = Path(self._plan.journal)
         segment = Segment.create(folder, epoch=self._plan.epoch, worker=self._name)
         self._journal = GroupCommit(segment)
-        self._lease = Lease(self._owner, self._name, self._counters, self._journal)
+        self._lease = Lease(self._owner, self._name, self._counters, self._journal, self._demand)
+        self._wallet = open_wallet(self._plan, partial(self._owner.reserve, self._name))
         self._beats = asyncio.create_task(self._lease.keep(self._heed))
 
     async def _turn(self) -> tuple[int, int]:
@@ -121,6 +137,7 @@ class Worker:
             missing_calls, self._plan, assignment, self._done, self._tried
         )
         pending = await self._ask(assignment, calls, window)
+        await self._tell_spending()
         await self._tell_form(judge, ended=True)
         return len(calls) - pending, pending
 
@@ -167,8 +184,11 @@ class Worker:
                 self._windows[judge] = Window(
                     judge=await self._open(config),
                     permit=self._lease,
-                    size=self._share(window_of(config)),
+                    size=0,
                     on_halt=lambda reason: self._halt(judge, reason),
+                    name=judge,
+                    wallet=self._wallet,
+                    on_short=self._lease.soon,
                 )
         return self._windows[judge]
 
@@ -179,12 +199,69 @@ class Worker:
         form = None
         if isinstance(config, WireJudge):
             form = await self._owner.form(self._name, config.name)
-        window = window_of(config)
-        return await asyncio.to_thread(open_any, config, self._plan.base, window=window, form=form)
+        gate = self._gate(config.name)
+        judge = await asyncio.to_thread(
+            open_any,
+            config,
+            self._plan.base,
+            window=most_in_flight(config),
+            form=form,
+            gate=self._bought(config.name, gate),
+        )
+        return judge if gate is None or isinstance(judge, Asker) else PacedJudge(judge, gate)
 
-    def _share(self, whole: int) -> int:
-        """Divide a cluster-wide window among the workers; the first ones get the remainder."""
-        return whole // self._workers + (self._rank < whole % self._workers)
+    def _gate(self, judge: str) -> PacedGate | None:
+        """Find the gate of a judge's limit group, or make it; a judge without one has no gate."""
+        if (group := self._groups.get(judge)) is None:
+            return None
+        if group.name not in self._gates:
+            exchange = self._pacers[group.name].exchange
+            busy = partial(self._under_way, group.judges)
+            gate = PacedGate(self._name, exchange, busy, paced=group.limits.known)
+            self._gates[group.name] = gate
+            keeping = asyncio.get_running_loop().create_task(gate.keep())
+            keeping.add_done_callback(self._gate_ended)
+            self._keeping.add(keeping)
+        return self._gates[group.name]
+
+    def _gate_ended(self, keeping: asyncio.Task[None]) -> None:
+        """Stop the run rather than wait for slots that nobody asks for any more."""
+        if not keeping.cancelled() and (fault := keeping.exception()) is not None:
+            self._tell(self._owner.fail(f"the pace of a limit group failed: {fault!r}"))
+
+    def _bought(self, judge: str, gate: PacedGate | None) -> PacedGate | Bought | None:
+        if gate is None or self._wallet is None:
+            return gate
+        return Bought(gate, partial(self._wallet.again, judge))
+
+    def _under_way(self, judges: tuple[str, ...]) -> int:
+        return sum(self._windows[judge].in_flight for judge in judges if judge in self._windows)
+
+    def _held(self, judge: str) -> int:
+        """Count the calls that wait at the gate of a judge that shares it with no other."""
+        group = self._groups.get(judge)
+        alone = group is not None and len(group.judges) == 1 and group.name in self._gates
+        return self._gates[group.name].waiting if group is not None and alone else 0
+
+    def _demand(self) -> dict[str, Demand]:
+        """Say what this worker could use of each window."""
+        return {
+            name: Demand(busy=window.in_flight, waiting=window.waiting, window=self._learned(name))
+            for name, window in self._windows.items()
+        }
+
+    def _learned(self, judge: str) -> int:
+        """Give a judge's part of its group's window, where that is learned."""
+        if not is_learned(self._config(judge)):
+            return 0
+        group = self._groups[judge]
+        window = self._gates[group.name].window
+        return max(1, window // len(group.judges)) if window else 0
+
+    async def _tell_spending(self) -> None:
+        if self._wallet is not None:
+            idle = not any(window.waiting for window in self._windows.values())
+            await self._wallet.report(idle=idle)
 
     async def _tell_form(self, judge: str, *, ended: bool = False) -> None:
         """Share what the first call found out; a block that ended without it lets others try."""
@@ -200,7 +277,8 @@ class Worker:
     def _counters(self) -> dict[str, dict[str, float]]:
         counters: dict[str, dict[str, float]] = {}
         for judge, window in self._windows.items():
-            counters[judge] = {**self._counts[judge], "in_flight": window.in_flight}
+            busy = window.in_flight - self._held(judge)
+            counters[judge] = {**self._counts[judge], "in_flight": busy}
         return counters
 
     def _heed(self, beat: Beat) -> None:
@@ -208,14 +286,16 @@ class Worker:
         if beat.buried:
             self._tell(self._die())
             return
-        self._rank, self._workers = beat.rank, beat.workers
         for judge in self._plan.config.judges:
             if (window := self._windows.get(judge.name)) is None:
                 continue
             window.halted = window.halted or judge.name in beat.halted
-            window.resize(self._share(window_of(judge)))
+            window.resize(beat.windows.get(judge.name, 0))
             self._tell(self._tell_form(judge.name))
+        self._tell(self._tell_spending())
         if beat.stopping and not self._grace:
+            for gate in self._gates.values():
+                gate.stop()
             self._grace = asyncio.get_running_loop().call_later(
                 self._plan.config.engine.grace_s, self._give_up
             )

@@ -50,6 +50,7 @@ def render_summary(
     rows = [dict(row) for row in summary.iter_rows(named=True)]
     sections = [
         "# Summary",
+        *_partial(rows),
         _table(["judge", "task", *(name for name, _ in _COLUMNS)], [_line(row) for row in rows]),
         _HOW_TO_READ,
         "## Where every pair went",
@@ -58,6 +59,15 @@ def render_summary(
         *_remarks(rows, failures, several, notices),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _partial(rows: list[dict[str, words.Figure]]) -> list[str]:
+    """Say first of all that something is still to be asked."""
+    whole = [row for row in rows if row["task"] == "ALL" and row["n_pending"]]
+    if not whole:
+        return []
+    parts = [f"{row['judge']} {row['n_pending']} of {row['n_pairs']}" for row in whole]
+    return [f"**This report is partial.** Pairs still pending: {words.cell(', '.join(parts))}."]
 
 
 _TOTALS_HEAD: Final = ("judge", "task", "pairs and where they went", "calls and how they ended")
@@ -102,6 +112,11 @@ _REASONS: Final[tuple[tuple[str, Callable[[Row], bool]], ...]] = (
         "Only one order was asked or recorded: consistency and everything that needs both orders "
         "is not available, and the first-slot rate is over all calls",
         one_order_only,
+    ),
+    (
+        "Some pairs were asked or recorded in one order only: what needs both orders is told over "
+        "the complete pairs",
+        lambda row: row["n_single"] != 0 and row["n_complete"] != 0,
     ),
     (
         "No complete pair: figures over complete pairs are not available",
@@ -221,7 +236,9 @@ def render_probe(probe: pl.DataFrame) -> str:
 def render_sampled(sampled: pl.DataFrame) -> str:
     """Render the estimates from one order for all pairs and both for some."""
     notes = ("note", "first_call_reads", "single_win_rate_reads")
-    return _section("## Both orders for some pairs only", sampled, _SAMPLED, notes)
+    one_order = sampled.height and not sampled["n_both"].sum()
+    title = "## One order only" if one_order else "## Both orders for some pairs only"
+    return _section(title, sampled, _SAMPLED, notes)
 
 
 def render_flips(flips: pl.DataFrame) -> str:
