@@ -167,7 +167,8 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         several=gathered.several,
         notices=[
             *_own_family(evidence, pl.scan_parquet(path)),
-            *leak_words(leaks),
+            # As with texts below: records carry none, so a replay of all judges is silent too.
+            *(leak_words(leaks) if evidence.live else []),
             *gathered.snapshots,
             *evidence.notices,
             *_of_texts(evidence),
