@@ -225,7 +225,19 @@ class RunDir:
         publish(self.index, lambda beside: index.write_parquet(beside, compression="zstd"))
 
     def scan_index(self) -> pl.LazyFrame:
-        """Read the index lazily."""
+        """Read the index lazily.
+
+        Raises
+        ------
+        InputError
+            When it is gone: nothing else says which pairs are expected.
+        """
+        if not self.index.exists():
+            raise InputError(
+                f"{self.index} is missing: it says which pairs the run expects",
+                expected="the file that every start of the run writes",
+                do="give `judgebias run` the same run file and input again",
+            )
         return pl.scan_parquet(self.index)
 
 

@@ -154,7 +154,7 @@ def _ended(ready: Ready, end: RunEnd, written: Written, screen: Screen, *, probe
     if end.budget_spent:
         screen.say(_budget_line(ready))
     for judge, reason in end.concluded.items():
-        screen.say(f"{judge} was not asked further: {reason}; see {_stopping(ready.rundir)}")
+        screen.say(f"{judge} needs no further calls: {reason}; see {_stopping(ready.rundir)}")
     pending = _pending(ready, end, written, probe=probe)
     cut = (end.interrupted or end.halted or end.budget_spent) and not end.concluded
     cut_short = end.pending if cut else 0

@@ -182,7 +182,10 @@ def _read(
     leaks = leaks_of_run(config, survey, words, design)
     notices += [*leak_words(leaks, config.on_leak), *template_leaks(config, survey, base)]
     if old is not None:
-        notices += changes_of_input(rundir.scan_index().collect(), survey.index)
+        if rundir.index.exists():
+            notices += changes_of_input(rundir.scan_index().collect(), survey.index)
+        else:
+            notices.append(f"{rundir.index} was missing and is written again")
         notices += changes_of_run(old, config, kept, words, only, questions)
     items = draw_items(survey.index, count=config.self_pair, seed=config.seed)
     notices += notices_of_probe(config, items.height)
@@ -251,7 +254,8 @@ def _survey_to_file(spec: PairsSpec, rundir: RunDir) -> Survey:
     n_faulty = survey.n_rejects - sum(survey.skipped.values())
     if not n_faulty:
         return survey
-    notice = f"{n_faulty:,} input rows cannot be judged: see {rundir.rejects}"
+    rows = "1 input row" if n_faulty == 1 else f"{n_faulty:,} input rows"
+    notice = f"{rows} cannot be judged: see {rundir.rejects}"
     return replace(survey, notices=[*survey.notices, notice])
 
 

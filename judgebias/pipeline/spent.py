@@ -11,7 +11,7 @@ from judgebias.config import Budget, FunctionJudge, JudgeConfig, WireJudge
 from judgebias.errors import ConfigError
 from judgebias.journal import read_journal
 from judgebias.judges.opening import template_of
-from judgebias.pace.budget import NOTHING, Amount, Grant, Spending, Tariff, worst_usd
+from judgebias.pace.budget import Amount, Grant, Spending, Tariff, worst_usd
 from judgebias.pace.wallet import Wallet
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready
@@ -61,7 +61,9 @@ def spent_so_far(ready: Ready) -> Amount:
     tariff = tariff_of(ready.plan)
     # A pair of the probe shows one answer twice.
     most = 2 * int(ready.survey.index["n_bytes"].max() or 0)  # pyright: ignore[reportArgumentType]
-    spent = NOTHING
+    # Judges that left the run file or were renamed spent of the same budget.
+    others = rows.filter(~pl.col("judge").cast(pl.String).is_in(list(tariff.judges)))
+    spent = Amount(calls=int(others["attempts"].sum()), usd=float(others["cost_usd"].sum()))
     for name, judge in tariff.judges.items():
         mine = rows.filter(pl.col("judge").cast(pl.String) == name)
         usd = float(mine["cost_usd"].sum())

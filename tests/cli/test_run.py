@@ -14,8 +14,12 @@ import pytest
 from judgebias.calls import Call
 from judgebias.cli import run_app
 from judgebias.cli.run import Overrides, overridden
+from judgebias.config import load_run_file
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError
+from judgebias.pace.budget import Amount
+from judgebias.pipeline.prepare import prepared
+from judgebias.pipeline.spent import spent_so_far
 from judgebias.replies import Reply
 from judgebias.verdicts import Slot
 from tests.cli.asking import Asking
@@ -170,7 +174,7 @@ def test_rejected_rows_alone_end_with_0(run: Path, asking: Asking, capsys: Read)
     with (run.parent / "pairs.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"pair_id": "x", "question": "?", "answer_a": 7, "answer_b": "b"}\n')
     assert run_app(["run", str(run)]) == 0
-    assert "1 input rows cannot be judged: see" in capsys.readouterr().err
+    assert "1 input row cannot be judged: see" in capsys.readouterr().err
     assert len(asking.asked) == 80
 
 
@@ -413,3 +417,30 @@ def test_soft_verdicts_of_anthropic_are_refused_in_a_line(
     assert "soft verdicts need token log-probabilities, which Anthropic does not give" in first
     assert second == "  do: mend the run file; nothing was asked"
     assert asking.asked == []
+
+
+def test_a_lost_index_is_named_and_a_run_writes_it_again(
+    run: Path, asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    assert run_app(["run", str(run)]) == 0
+    out = tmp_path / "out"
+    shutil.copytree(out, tmp_path / "kept")
+    (out / "journal" / "pairs.parquet").unlink()
+    capsys.readouterr()
+    for command in ("status", "summarize", "reparse"):
+        assert run_app([command, str(out)]) == 2
+        assert "pairs.parquet is missing" in capsys.readouterr().err
+    asking.asked.clear()
+    assert run_app(["run", str(run)]) == 0
+    assert "was missing and is written again" in capsys.readouterr().err
+    assert asking.asked == []
+    same_tables(tmp_path / "kept", out)
+
+
+def test_a_budget_counts_what_judges_that_left_have_spent(run: Path, asking: Asking) -> None:
+    before = run.read_text(encoding="utf-8")
+    assert run_app(["run", str(run)]) == 0
+    assert len(asking.asked) == 80
+    run.write_text(before.replace('"calm"', '"renamed"') + "[budget]\nmax_calls = 100\n")
+    with prepared(load_run_file(run), base=run.parent) as ready:
+        assert spent_so_far(ready) == Amount(calls=80)

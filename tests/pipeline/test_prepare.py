@@ -343,7 +343,7 @@ def test_rejects_go_to_their_file(folder: Folder) -> None:
     reject = json.loads(line)
     assert (reject["row"], reject["pair_id"], reject["field"]) == (101, "x", "answer_a")
     assert list(reject) == ["file", "row", "pair_id", "field", "reason"]
-    assert any("1 input rows cannot be judged" in line for line in ready.notices)
+    assert any("1 input row cannot be judged" in line for line in ready.notices)
     assert ready.missing == {"one": 200}
 
 

@@ -25,7 +25,7 @@ def test_a_run_stops_buying_judge_by_judge_and_then_goes_on_without_the_rule(tmp
     run.write_text(text.replace("[engine]", "[stop]\ndecided = true\n[engine]"), encoding="utf-8")
     assert run_app(["run", str(run)]) == 0
     said = capsys.readouterr().err
-    assert "leaning was not asked further: it leans to the first slot" in said
+    assert "leaning needs no further calls: it leans to the first slot" in said
     assert "pending" not in said
     rows = pl.read_csv(tmp_path / "out" / "tables" / "stopping.csv")
     leaning, quick = rows.iter_rows(named=True)

@@ -153,10 +153,10 @@ def test_a_signal_before_the_first_call_is_a_stop_as_any_other(runs):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 1.1 MB of its own."""
+    """A file system of 1.4 MB of its own: the index of the pairs takes 1.1."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1100k", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1420k", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("NOT CHECKED: this user may not mount a small file system")
     yield folder
