@@ -70,8 +70,8 @@ def print_status(folder: Path, *, as_json: bool) -> None:
         typer.echo(_budget(status))
 
 
-def read_status(run: RunDir) -> RunStatus:
-    """Count the calls of each judge by how they ended."""
+def read_status(run: RunDir, *, now: datetime | None = None) -> RunStatus:
+    """Count the calls of each judge by how they ended; rates of a running run end `now`."""
     manifest = run.manifest()
     names = sorted(judge.name for judge in manifest.config.judges)
     calls = {name: calls_of_run(run, manifest, judge=name) for name in names}
@@ -79,7 +79,7 @@ def read_status(run: RunDir) -> RunStatus:
     judges = tuple(_judge(name, calls[name].n_pending, found[name]) for name in names)
     running, pending = run.owner(), sum(judge.pending for judge in judges)
     times = pl.concat([ended["time"] for ended in found.values()]).drop_nulls()
-    end = datetime.now(UTC) if running else times.max()
+    end = (now or datetime.now(UTC)) if running else times.max()
     rate = _pace(times, manifest.started, end) if isinstance(end, datetime) else None
     return RunStatus(
         running=running,
