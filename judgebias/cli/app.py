@@ -54,6 +54,8 @@ TakeOver = Annotated[
     bool, typer.Option("--take-over", help="Own a run that a dead host left locked.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+Judges = Annotated[list[str] | None, typer.Option("--judge", help="Only this judge.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Agree to the price.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 
@@ -213,10 +215,10 @@ def run(
     pairs: Annotated[str, typer.Option("--pairs", help="Pairs instead of the run file's.")] = "",
     out: Out = "",
     limit: Limit = 0,
-    judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge.")] = None,
+    judge: Judges = None,
     address: Address = "",
     json: Json = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to the price.")] = False,
+    yes: Yes = False,
     take_over: TakeOver = False,
 ) -> int:
     """Ask what is missing, then write the tables. The same command again resumes."""
@@ -243,10 +245,10 @@ def probe(
         int, typer.Option("--items", min=0, help="Texts to show twice; 0: as the run file says.")
     ] = 0,
     out: Out = "",
-    judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge.")] = None,
+    judge: Judges = None,
     address: Address = "",
     json: Json = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to the price.")] = False,
+    yes: Yes = False,
     take_over: TakeOver = False,
 ) -> int:
     """Show each judge the same text in both slots, and only that; the same command resumes."""

@@ -139,56 +139,70 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     gathered = _Gathered()
     path = out / "verdicts.parquet"
     write_verdicts(path, _settled(evidence, gathered))
-    summary = with_soft(table(compare(gathered.rows)), gathered.soft)
+    written = _written(gathered)
     tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
-    stopping = evidence.stopping(_ended_calls(summary))
-    written = Written(
-        summary=summary,
+    tables |= _only_where_asked(written)
+    tables["tests"] = hypotheses_table({"summary": written.summary, **tables})
+    stopping = evidence.stopping(_ended_calls(written.summary))
+    leaks = _leaks(evidence)
+    write_tables(
+        out,
+        summary=written.summary,
+        repeats=tables.pop("repeats"),
+        failures=tables.pop("failures"),
+        several=gathered.several,
+        notices=_notices(evidence, gathered, leaks, pl.scan_parquet(path)),
+        sections=_sections(evidence, written, tables.get("flips"), stopping),
+    )
+    for warning in gathered.snapshots:
+        say(warning)
+    if leaks:
+        tables["leaks"] = leaks_table(leaks)
+    if evidence.texts is not None:
+        tables["texts"] = evidence.texts.table()
+    if stopping is not None:
+        tables["stopping"] = stopping
+    else:
+        # What an earlier start with a rule wrote says nothing of this one.
+        (out / "tables" / "stopping.csv").unlink(missing_ok=True)
+    for name, rows in tables.items():
+        write_csv(out / "tables" / f"{name}.csv", rows)
+    if len(evidence.judges) > 1:
+        write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path)))
+    return written
+
+
+def _written(gathered: _Gathered) -> Written:
+    return Written(
+        summary=with_soft(table(compare(gathered.rows)), gathered.soft),
         self_pair=pl.concat([probe_table(NO_CALLS), *gathered.self_pair]),
         sampled=compare_sampled(gathered.sampled),
         pending=gathered.pending,
         pending_items=gathered.pending_items,
         n_failed=gathered.n_failed,
     )
-    tables |= {
-        name: rows
-        for name, rows in (("self_pair", written.self_pair), ("sampled", written.sampled))
-        if rows.height
-    }
-    tables["tests"] = hypotheses_table({"summary": summary, **tables})
-    leaks = _leaks(evidence)
-    if leaks:
-        tables["leaks"] = leaks_table(leaks)
-    write_tables(
-        out,
-        summary=summary,
-        repeats=tables.pop("repeats"),
-        failures=tables.pop("failures"),
-        several=gathered.several,
-        notices=[
-            *_own_family(evidence, pl.scan_parquet(path)),
-            # As with texts below: records carry none, so a replay of all judges is silent too.
-            *(leak_words(leaks) if evidence.live else []),
-            *gathered.snapshots,
-            *evidence.notices,
-            *_of_texts(evidence),
-        ],
-        sections=_sections(evidence, written, tables.get("flips"), stopping),
-    )
-    for warning in gathered.snapshots:
-        say(warning)
-    if stopping is not None:
-        tables["stopping"] = stopping
-    else:
-        # What an earlier start with a rule wrote says nothing of this one.
-        (out / "tables" / "stopping.csv").unlink(missing_ok=True)
-    if evidence.texts is not None:
-        tables["texts"] = evidence.texts.table()
-    for name, rows in tables.items():
-        write_csv(out / "tables" / f"{name}.csv", rows)
-    if len(evidence.judges) > 1:
-        write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path)))
-    return written
+
+
+def _only_where_asked(written: Written) -> dict[str, pl.DataFrame]:
+    """Give the tables that a run without a probe or a sample does not have."""
+    tables = {"self_pair": written.self_pair, "sampled": written.sampled}
+    return {name: rows for name, rows in tables.items() if rows.height}
+
+
+def _notices(
+    evidence: Evidence, gathered: _Gathered, leaks: list[Row], verdicts: pl.LazyFrame
+) -> list[str]:
+    """Collect what the reader of summary.md must know of all figures.
+
+    Where every judge is read from records, notes on texts are told on the screen and in tables
+    only: records carry no texts, and a replay gives the bytes of its records.
+    """
+    notices = [*_own_family(evidence, verdicts), *(leak_words(leaks) if evidence.live else [])]
+    notices += [*gathered.snapshots, *evidence.notices]
+    if evidence.live and evidence.texts is not None:
+        recorded = len(evidence.live) < len(evidence.judges)
+        notices += evidence.texts.words(live=True, recorded=recorded)
+    return notices
 
 
 def _sections(
@@ -205,18 +219,6 @@ def _sections(
     if stopping is not None:
         sections.append(render_stopping(stopping))
     return [section for section in sections if section]
-
-
-def _of_texts(evidence: Evidence) -> list[str]:
-    """Tell the reader of summary.md of repeated and identical texts.
-
-    Where every judge is read from records they are told on the screen and in tables/texts.csv only:
-    records carry no texts, and a replay gives the bytes of its records.
-    """
-    if evidence.texts is None or not evidence.live:
-        return []
-    recorded = len(evidence.live) < len(evidence.judges)
-    return evidence.texts.words(live=True, recorded=recorded)
 
 
 def _ended_calls(summary: pl.DataFrame) -> dict[str, int]:
