@@ -195,7 +195,7 @@ def summarize(
 
 @app.command()
 def reparse(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
     *,
     json: Json = False,
 ) -> int:
@@ -206,7 +206,7 @@ def reparse(
 
 @app.command()
 def salvage(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
 ) -> int:
     """Save the whole records of damaged journal files; what is lost is asked again by `run`."""
     salvage_run(folder, Screen())
@@ -215,7 +215,7 @@ def salvage(
 
 @app.command()
 def status(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
     *,
     json: Json = False,
 ) -> int:

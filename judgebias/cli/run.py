@@ -19,7 +19,7 @@ from judgebias.errors import ConfigError, UsageError
 from judgebias.pipeline.prepare import prepared
 from judgebias.pipeline.quiet import quiet_ray
 from judgebias.pipeline.ready import Ready
-from judgebias.progress import RunEnd
+from judgebias.progress import Progress, RunEnd
 from judgebias.rundir import RunDir
 from judgebias.summary import table
 
@@ -83,9 +83,13 @@ def _ask(ready: Ready, screen: Screen) -> RunEnd:
     # Ray takes seconds to import, and a run that has everything on disk does not need it.
     from judgebias.pipeline.run import ask_missing
 
+    def watch(progress: Progress) -> None:
+        ready.rundir.check_owner()
+        screen.progress(progress)
+
     screen.start(ready.missing)
     try:
-        return ask_missing(ready, screen.progress)
+        return ask_missing(ready, watch)
     finally:
         screen.finish()
 
@@ -145,5 +149,5 @@ def _pending(ready: Ready, summary: pl.DataFrame) -> int:
     return sum(ready.expected.values()) - int(whole["n_calls"].sum())
 
 
-def _failures(rundir: RunDir) -> Path:
-    return rundir.path / "tables" / "failures.csv"
+def _failures(rundir: RunDir) -> str:
+    return rundir.shown(rundir.path / "tables" / "failures.csv")

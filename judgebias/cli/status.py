@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import polars as pl
 import typer
 
 from judgebias.cli.summarize import calls_of_run, expected_of_run
 from judgebias.rundir import RunDir
+from judgebias.stored import open_rundir
 
 RATE_OVER = timedelta(seconds=60)
 LEAST_S = 1.0
@@ -48,9 +48,9 @@ class RunStatus:
     nothing is left."""
 
 
-def print_status(folder: Path, *, as_json: bool) -> None:
+def print_status(folder: str, *, as_json: bool) -> None:
     """Print one line per judge, and whether the run goes on."""
-    status = read_status(RunDir(folder))
+    status = read_status(open_rundir(folder))
     if as_json:
         typer.echo(json.dumps(asdict(status), indent=2))
         return

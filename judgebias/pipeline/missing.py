@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from judgebias.calls import Call, Pair, call_keys, call_mask
 from judgebias.design import Mask, words_of
-from judgebias.journal import contains, done_keys
+from judgebias.journal import contains, done_keys, journal_folder
 from judgebias.pairs import read_block
 from judgebias.pipeline.blocks import Assignment
 from judgebias.pipeline.plan import RunPlan
@@ -30,7 +29,8 @@ def missing_calls(
     sources = [done]
     if assignment.again:
         # A dead worker's replies are newer than the keys this run started with.
-        newer = done_keys(Path(plan.journal), {judge: fingerprint}, since_epoch=plan.epoch)
+        with journal_folder(plan.journal, since_epoch=plan.epoch) as folder:
+            newer = done_keys(folder, {judge: fingerprint}, since_epoch=plan.epoch)
         sources.append(newer)
     asked = plan.design.asked(words_of(joined))
     wanted: list[tuple[int, Order, list[bool], bytes]] = []

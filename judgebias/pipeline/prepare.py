@@ -16,11 +16,11 @@ import polars as pl
 
 from judgebias.config import FunctionJudge, ReplayJudge, RunConfig, WireJudge
 from judgebias.design import Design, Words, cutoff, draws, words_of
-from judgebias.errors import ConfigError, JudgebiasError
+from judgebias.errors import JudgebiasError
 from judgebias.families import families_of, judge_families, own_family_warnings
-from judgebias.journal import merge_segments, recover
 from judgebias.judges.local import open_local
 from judgebias.judges.secrets import read_key
+from judgebias.objects import is_uri
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.changes import changes_of_input, changes_of_run
@@ -31,6 +31,7 @@ from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
 from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import Manifest, RunDir, check_same
+from judgebias.stored import open_rundir
 
 
 @contextmanager
@@ -99,10 +100,6 @@ class _Checked:
 
 def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
     """Find what is wrong with the run file before the input is read."""
-    if "://" in config.out:
-        raise ConfigError(
-            f"out = {config.out!r} is a URI", expected="a folder that this machine can write"
-        )
     refuse_unbuilt(config)
     check_files(config)
     refuse_crowd(checked_address(config.engine.address) or LOCAL, config.engine.workers)
@@ -111,12 +108,12 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
         asked = not only or judge.name in only
         if asked and isinstance(judge, FunctionJudge | ReplayJudge):
             open_local(judge, str(base))
-    return RunDir(base / config.out)
+    return open_rundir(config.out, base)
 
 
 def _refuse_own_outputs(config: RunConfig, base: Path) -> None:
     """Keep the run's own files out of what it reads the next time."""
-    out = base / config.out
+    out = config.out if is_uri(config.out) else base / config.out
     refuse_own_outputs("pairs", config.pairs, base=base, out=out, deep=False)
     for judge in config.judges:
         if isinstance(judge, ReplayJudge):
@@ -185,7 +182,7 @@ def _ready(
         spec=_spec(config, base),
         blocks=tuple(checked.survey.blocks),
         design=checked.design,
-        journal=str(rundir.journal),
+        journal=rundir.journal_place,
         epoch=manifest.epoch,
         fingerprints={name: bytes.fromhex(text) for name, text in manifest.fingerprints.items()},
         forms=manifest.forms,
@@ -245,8 +242,7 @@ def _design(config: RunConfig, words: Words, limit: int) -> Design:
 
 
 def _recovered(rundir: RunDir) -> list[str]:
-    recovery = recover(rundir.journal)
-    merge_segments(rundir.journal)
+    recovery = rundir.recovered()
     if not recovery.torn_bytes:
         return []
     return [f"{recovery.torn_bytes} bytes of unfinished records were cut from the journal"]

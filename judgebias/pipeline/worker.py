@@ -14,7 +14,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
@@ -26,7 +25,7 @@ import uvloop
 from judgebias.calls import Call
 from judgebias.config import JudgeConfig, WireJudge
 from judgebias.errors import JudgebiasError, JudgeHalted
-from judgebias.journal import GroupCommit, JournalWriteError, Segment, row_of
+from judgebias.journal import JournalWriteError, open_commit, row_of
 from judgebias.judges.asker import Asker
 from judgebias.judges.judge import Judge
 from judgebias.judges.opening import open_any
@@ -84,9 +83,8 @@ class Worker:
 
     async def _start(self, actor: str | None) -> None:
         await self._owner.register(self._name, actor or self._name)
-        folder = Path(self._plan.journal)
-        segment = Segment.create(folder, epoch=self._plan.epoch, worker=self._name)
-        self._journal = GroupCommit(segment)
+        plan = self._plan
+        self._journal = open_commit(plan.journal, epoch=plan.epoch, worker=self._name)
         self._lease = Lease(self._owner, self._name, self._counters, self._journal)
         self._beats = asyncio.create_task(self._lease.keep(self._heed))
 
