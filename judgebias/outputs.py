@@ -26,9 +26,7 @@ OUTPUTS: Final = (
 """Every file of a run directory that has a name of its own, relative to it."""
 
 
-def refuse_own_outputs(
-    what: str, source: str, *, base: Path, out: Path | str, deep: bool
-) -> None:
+def refuse_own_outputs(what: str, source: str, *, base: Path, out: Path | str, deep: bool) -> None:
     """Refuse an input that would read, or be overwritten by, the files written to `out`.
 
     Parameters

@@ -97,18 +97,6 @@ class RunDir:
     def check_owner(self) -> None:
         """Return while this process owns the run; a lock of the kernel cannot be lost."""
 
-    def owner(self) -> str:
-        """Say who holds the run, "" when nobody does."""
-        path = self.path / "owner.lock"
-        if not path.exists():
-            return ""
-        with path.open() as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return lock.read().strip()
-        return ""
-
     def prepare(self) -> None:
         """Make the folders and prove that they can be written, before anything is asked.
 

@@ -109,6 +109,10 @@ class StoredRunDir(RunDir):
             do="use a store that has it, or a folder that every node mounts",
         )
 
+    def check(self) -> None:
+        """Find out whether the store can be used, and write nothing."""
+        self.pull()
+
     @contextmanager
     def owned(self, *, take_over: bool = False) -> Generator[None]:
         """Hold the run for this process; a second run is refused.

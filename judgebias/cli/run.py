@@ -16,6 +16,7 @@ from judgebias.cli.table import print_summary
 from judgebias.config import RunConfig, load_run_file
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError, UsageError
+from judgebias.pipeline.place import refuse_lost_folder
 from judgebias.pipeline.prepare import prepared
 from judgebias.pipeline.quiet import quiet_ray
 from judgebias.pipeline.ready import Ready
@@ -100,6 +101,8 @@ def overridden(config: RunConfig, overrides: Overrides) -> RunConfig:
     # What was typed is relative to where it was typed, not to the run file.
     for name in ("pairs", "out"):
         if value := getattr(overrides, name):
+            if name == "out":
+                refuse_lost_folder("--out", value)
             data[name] = value if "://" in value else str(Path(value).absolute())
     if overrides.address:
         data["engine"] = {**data.get("engine", {}), "address": overrides.address}

@@ -174,6 +174,7 @@ class RunOwner:
             halted=dict(self._halted),
             fault=self._fault,
             forms=dict(self._forms),
+            over=self._queue.finished or (self._stopping and self._queue.idle),
         )
 
     def _totals(self) -> dict[str, dict[str, float]]:

@@ -16,7 +16,7 @@ import polars as pl
 
 from judgebias.config import FunctionJudge, ReplayJudge, RunConfig, WireJudge
 from judgebias.design import Design, Words, cutoff, draws, words_of
-from judgebias.errors import JudgebiasError
+from judgebias.errors import ConfigError, JudgebiasError
 from judgebias.families import families_of, judge_families, own_family_warnings
 from judgebias.judges.local import open_local
 from judgebias.judges.secrets import read_key
@@ -26,7 +26,13 @@ from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.changes import changes_of_input, changes_of_run
 from judgebias.pipeline.files import check_files
 from judgebias.pipeline.identify import describe, identify
-from judgebias.pipeline.place import LOCAL, checked_address, refuse_crowd, runs_here
+from judgebias.pipeline.place import (
+    LOCAL,
+    checked_address,
+    refuse_crowd,
+    refuse_lost_folder,
+    runs_here,
+)
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
 from judgebias.pipeline.unbuilt import refuse_unbuilt
@@ -102,6 +108,7 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
     """Find what is wrong with the run file before the input is read."""
     refuse_unbuilt(config)
     check_files(config)
+    refuse_lost_folder("out", config.out)
     refuse_crowd(checked_address(config.engine.address) or LOCAL, config.engine.workers)
     _refuse_own_outputs(config, base)
     for judge in config.judges:
@@ -219,7 +226,7 @@ def _survey_to_file(spec: PairsSpec, rundir: RunDir) -> Survey:
     temporary.replace(rundir.rejects)
     if not survey.n_rejects:
         return survey
-    notice = f"{survey.n_rejects:,} input rows cannot be judged: see {rundir.rejects}"
+    notice = f"{survey.n_rejects:,} input rows cannot be judged: see {rundir.shown(rundir.rejects)}"
     return replace(survey, notices=[*survey.notices, notice])
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from types import FrameType
@@ -20,14 +22,17 @@ from judgebias.pipeline.blocks import OPEN
 from judgebias.pipeline.cluster import connected
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.health import Health
+from judgebias.pipeline.nodes import check_nodes
 from judgebias.pipeline.plan import window_of
+from judgebias.pipeline.pool import Pool, pool_of
 from judgebias.pipeline.ready import Ready
 from judgebias.pipeline.worker import Worker
 from judgebias.progress import Progress, RunEnd
 
 WATCH_S = 0.25
-WORKER_CPUS = 0.5
-"""A worker mostly waits; whole CPUs would leave none for the rest of the job."""
+LAST_TURNS_S = 10.0
+"""Seconds for the last turns to come back once no block is left; a turn in the hands of an actor
+that finds no node to be restarted on would never come back."""
 
 
 def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
@@ -37,16 +42,17 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
     shared = ready.done.nbytes
     with connected(engine.address, workers=engine.workers, shared_bytes=shared) as cpus:
         windows = {name: window_of(judge) for name, judge in _judges(ready).items()}
+        check_nodes(ready)
         owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows)
-        workers = min(engine.workers or cpus, len(ready.blocks))
-        turns = _Turns(ready, owner, workers)
+        turns = _Turns(ready, owner, pool_of(engine, cpus, len(ready.blocks)))
         health = Health()
         with _interrupts(owner.stop) as interrupted, closing(health):
             turns.start()
             _follow(turns, owner, health, end, watch)
         end.interrupted = interrupted.is_set()
         owner.close()
-    if turns.error is not None:
+    # A node that cannot judge ends its worker as well, and the owner knows why.
+    if turns.error is not None and not end.fault:
         raise turns.error
     end.asked, end.pending = turns.asked, sum(ready.missing.values()) - turns.asked
     return end
@@ -67,9 +73,13 @@ def _follow(
         When the owner cannot be reached, or Ray itself is gone.
     """
     try:
-        while turns.is_alive():
+        leave = math.inf
+        while turns.is_alive() and time.monotonic() < leave:
             health.check()
-            _see(owner.driver_beat(), end, watch)
+            progress = owner.driver_beat()
+            _see(progress, end, watch)
+            if progress.over:
+                leave = min(leave, time.monotonic() + LAST_TURNS_S)
             turns.join(WATCH_S)
         _see(owner.driver_beat(), end, watch)
     except RayError as error:
@@ -86,11 +96,11 @@ def _judges(ready: Ready) -> dict[str, JudgeConfig]:
 class _Turns(threading.Thread):
     """Consumes the dataset, so that the main thread stays free for signals and progress."""
 
-    def __init__(self, ready: Ready, owner: OwnerHandle, workers: int) -> None:
+    def __init__(self, ready: Ready, owner: OwnerHandle, pool: Pool) -> None:
         super().__init__(name="turns", daemon=True)
         self.asked = 0
         self.error: Exception | None = None
-        self._dataset = _dataset(ready, owner, workers)
+        self._dataset = _dataset(ready, owner, pool)
 
     def run(self) -> None:
         try:
@@ -100,16 +110,18 @@ class _Turns(threading.Thread):
             self.error = error
 
 
-def _dataset(ready: Ready, owner: OwnerHandle, workers: int) -> ray.data.Dataset:
+def _dataset(ready: Ready, owner: OwnerHandle, pool: Pool) -> ray.data.Dataset:
     """Make a turn per block that has something to ask; who gets a turn takes the next block."""
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     open_blocks = max(OPEN, 2 * len(ready.missing))
     # More turns than blocks: a turn that waits in a worker which can do nothing is one too few.
-    turns = [{"turn": number} for number in range(len(ready.blocks) + workers * open_blocks)]
-    pool = ActorPoolStrategy(
-        min_size=workers,
-        max_size=workers,
+    turns = [{"turn": number} for number in range(len(ready.blocks) + pool.most * open_blocks)]
+    context.autoscaling_config.actor_pool_util_upscaling_threshold = 1.0
+    actors = ActorPoolStrategy(
+        min_size=pool.least,
+        max_size=pool.most,
+        initial_size=pool.first,
         max_tasks_in_flight_per_actor=open_blocks,
         max_concurrent_calls_per_actor=open_blocks,
         enable_true_multi_threading=True,
@@ -119,8 +131,8 @@ def _dataset(ready: Ready, owner: OwnerHandle, workers: int) -> ray.data.Dataset
         Worker,
         fn_constructor_args=(ready.plan, owner, [ray.put(ready.done), ray.put(dict(ready.tried))]),
         batch_size=None,
-        num_cpus=WORKER_CPUS,
-        compute=pool,
+        num_cpus=pool.cpus,
+        compute=actors,
     )
 
 

@@ -33,6 +33,7 @@ from judgebias.pipeline.blocks import Assignment
 from judgebias.pipeline.files import allow_files
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.missing import missing_calls
+from judgebias.pipeline.nodes import late_fault
 from judgebias.pipeline.owner import Beat
 from judgebias.pipeline.permit import Lease
 from judgebias.pipeline.plan import RunPlan, window_of
@@ -84,6 +85,10 @@ class Worker:
     async def _start(self, actor: str | None) -> None:
         await self._owner.register(self._name, actor or self._name)
         plan = self._plan
+        if fault := await asyncio.to_thread(late_fault, plan):
+            # Nothing is written here: a journal that nobody reads would be bought for nothing.
+            await self._owner.fail(fault)
+            raise RuntimeError(fault)
         self._journal = open_commit(plan.journal, epoch=plan.epoch, worker=self._name)
         self._lease = Lease(self._owner, self._name, self._counters, self._journal)
         self._beats = asyncio.create_task(self._lease.keep(self._heed))
