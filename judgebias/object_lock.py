@@ -2,7 +2,8 @@
 
 The lock is an object written only where there is none. Nobody can see from afar whether a process
 lives, so the owner writes the lock anew every `RENEW_S`; one that has not been renewed for
-`EXPIRED_S`, by the store's own clock, is free. An owner that cannot renew stops before that.
+`EXPIRED_S`, by the store's own clock, is free: who starts meanwhile waits, and is refused as soon as
+it is renewed. An owner that cannot renew stops before that.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from judgebias.objects import ChangedError, Found, ObjectStore
 NAME = "owner.lock"
 RENEW_S = 10.0
 EXPIRED_S = 60.0
+WATCH_S = 2.0
 GIVE_UP_S = 40.0
 """Without a renewal for so long the owner stops: well before another may take over."""
 
@@ -55,8 +57,8 @@ class ObjectLock:
             self._version = self._store.write_new(NAME, data)
         except FileExistsError:
             held, found = self._store.look(NAME)
-            if not (take_over or self._is_free(held, found)):
-                raise self._in_use(held) from None
+            if not take_over:
+                self._wait_until_free(held, found)
             try:
                 self._version = self._store.replace(NAME, data, found.version)
             except ChangedError:
@@ -100,19 +102,27 @@ class ObjectLock:
         }
         return json.dumps(said).encode()
 
-    def _is_free(self, held: bytes, found: Found) -> bool:
+    def _wait_until_free(self, held: bytes, found: Found) -> None:
+        """Watch the lock of another host: one that is renewed has an owner, any other expires."""
         if not held:
-            return True
+            return
         said = json.loads(held)
-        if said["host"] == socket.gethostname() and not _lives(said):
-            return True
-        return age_s(self._store, found) > EXPIRED_S
+        if said["host"] == socket.gethostname():
+            if _lives(said):
+                raise self._in_use(held)
+            return
+        left = EXPIRED_S - age_s(self._store, found)
+        while left > 0:
+            time.sleep(min(left, WATCH_S))
+            left -= WATCH_S
+            now, latest = self._store.look(NAME)
+            if latest.version != found.version:
+                raise self._in_use(now)
 
     def _in_use(self, held: bytes) -> UsageError:
         return UsageError(
             f"the run directory {self._store.uri} is in use: {words(held)}",
-            do="wait for that run, stop it, or choose another --out; when its machine is lost, "
-            f"wait {EXPIRED_S:.0f} s or add --take-over",
+            do="wait for that run, stop it, or choose another --out",
         )
 
     def _renew(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 from judgebias import object_lock
 from judgebias.errors import Stopped, UsageError
 from judgebias.object_lock import NAME, ObjectLock, owner, owning
-from judgebias.objects import ObjectStore
+from judgebias.objects import Found, ObjectStore
 from tests.bucket import some_id
 
 _HOLD = """
@@ -36,8 +36,8 @@ def check_for_ten_seconds(lock: ObjectLock) -> None:
         time.sleep(0.05)
 
 
-def leave_lock(store: ObjectStore, *, host: str, pid: int = 1) -> None:
-    said = {"host": host, "pid": pid, "since": "then", "token": "other", "beats": 3}
+def leave_lock(store: ObjectStore, *, host: str, pid: int = 1, beats: int = 3) -> None:
+    said = {"host": host, "pid": pid, "since": "then", "token": "other", "beats": beats}
     store.write(NAME, json.dumps(said).encode())
 
 
@@ -79,18 +79,36 @@ def test_a_killed_owner_of_this_host_holds_nobody_up(store: ObjectStore) -> None
         pass
 
 
-def test_another_host_is_only_taken_over_when_told_or_silent(
+def test_another_host_that_renews_is_never_taken_over_unless_told(
     store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(object_lock, "WATCH_S", 0.05)
     leave_lock(store, host="far")
-    with pytest.raises(UsageError, match="add --take-over"), owning(store, take_over=False):
-        pass
+    real = ObjectStore.look
+    looks: list[str] = []
+
+    def renewed_meanwhile(which: ObjectStore, name: str) -> tuple[bytes, Found]:
+        looks.append(name)
+        if looks.count(NAME) == 3:
+            leave_lock(store, host="far", beats=4)
+        return real(which, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ObjectStore, "look", renewed_meanwhile)
+        with pytest.raises(UsageError, match="is in use: host far"), owning(store, take_over=False):
+            pass
     with owning(store, take_over=True):
         pass
+
+
+def test_another_host_that_is_silent_is_waited_for_and_taken_over(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_lock, "WATCH_S", 0.05)
+    monkeypatch.setattr(object_lock, "EXPIRED_S", 1.0)
     leave_lock(store, host="far")
-    monkeypatch.setattr(object_lock, "EXPIRED_S", -1.0)
     with owning(store, take_over=False):
-        pass
+        assert "far" not in owner(store)
 
 
 def test_an_owner_that_was_replaced_stops(
