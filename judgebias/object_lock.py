@@ -2,8 +2,8 @@
 
 The lock is an object written only where there is none. Nobody can see from afar whether a process
 lives, so the owner writes the lock anew every `RENEW_S`; one that has not been renewed for
-`EXPIRED_S`, by the store's own clock, is free: who starts meanwhile waits, and is refused as soon as
-it is renewed. An owner that cannot renew stops before that.
+`EXPIRED_S`, by the store's own clock, is free: whoever starts meanwhile waits, and is refused as
+soon as it is renewed. An owner that cannot renew stops before that.
 """
 
 from __future__ import annotations
