@@ -26,7 +26,7 @@ from tests.pipeline.run_files import run_file, same_tables, write_pairs
 
 pytestmark = pytest.mark.ray
 
-N = int(os.environ.get("JUDGEBIAS_TEST_PAIRS", "3000"))
+N = int(os.environ.get("JUDGEBIAS_TEST_PAIRS", "2000"))
 IN_FLIGHT = 24
 SLOW = {"provider": "simulated", "latency_s": 0.4, "max_in_flight": IN_FLIGHT, "tie_width": 0.3}
 JUDGES = [{**SLOW, "name": "one"}, {**SLOW, "name": "two", "offset": 0.5}]
@@ -87,7 +87,7 @@ def test_a_job_loses_a_node_gets_another_and_loses_its_head(
     cluster.join()
     wait_until(lambda: len(nodes_in(place)) == 3, "the node that joined has judged")
     assert rows_in(place) > alive
-    log = cluster.client().get_job_logs(job)
+    log = cluster.log(job)
     # The whole cluster goes, head, driver and all.
     cluster.stop()
     held = rows_in(place)
