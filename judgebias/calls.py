@@ -49,6 +49,10 @@ class Pair:
         hasher.update(b"\0" if self.reference is None else b"\1" + self.reference.encode())
         return hasher.digest()
 
+    def question_digest(self) -> bytes:
+        """Sixteen bytes that name the question by its text: the index's `question_id`, in bytes."""
+        return hashlib.blake2b(self.question.encode(), digest_size=KEY_BYTES).digest()
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:

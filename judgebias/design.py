@@ -6,8 +6,9 @@ and after a resume, and a larger sample contains the smaller one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +19,12 @@ Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 _ALL = 2**64 - 1
-_SALTS = {"pairs": 1, "swap": 2, "order": 3}
+_SALTS = {"pairs": 1, "swap": 2, "order": 3, "self_pair": 4}
+Orders: TypeAlias = Literal["both", "sampled", "ab", "ba", "random"]
+Salt: TypeAlias = Literal["pairs", "swap", "order", "self_pair"]
 
 
-def draws(digests: Words, *, seed: int, salt: Literal["pairs", "swap", "order"]) -> Words:
+def draws(digests: Words, *, seed: int, salt: Salt) -> Words:
     """Give each pair one uniform 64-bit number, by its digest, the seed and the salt.
 
     Parameters
@@ -57,35 +60,62 @@ def cutoff(values: Words, count: int) -> int:
 class Design:
     """The rule that says, for any pair, whether and in which orders it is asked."""
 
-    orders: Literal["both", "sampled", "ab", "ba", "random"] = "both"
+    orders: Orders = "both"
     seed: int = 0
     repeats: int = 1
     pairs_below: int = _ALL + 1
     """Pairs whose draw is below are in the sample (`--limit`)."""
     swap_below: int = 0
-    """Pairs of `sampled` whose draw is below get both orders."""
+    """Pairs of `sampled` whose question's draw is below get both orders: pairs of one question are
+    not independent, so a whole question is in or out."""
 
-    def asked(self, digests: Words) -> dict[Order, Mask]:
-        """Tell for each pair whether each order is asked."""
-        chosen = _below(draws(digests, seed=self.seed, salt="pairs"), self.pairs_below)
-        wants = self._wants(digests)
+    def asked(self, digests: Words, questions: Words | None = None) -> dict[Order, Mask]:
+        """Tell for each pair whether each order is asked.
+
+        Parameters
+        ----------
+        digests
+            Pair digests as (n, 2) words.
+        questions
+            Digests of their questions, likewise; needed for `sampled`.
+        """
+        chosen = self.chosen(digests)
+        wants = self._wants(digests, questions)
         return {order: chosen & wants[order] for order in Order}
 
-    def _wants(self, digests: Words) -> dict[Order, Mask]:
+    def chosen(self, digests: Words) -> Mask:
+        """Tell for each pair whether it is asked in any order."""
+        return _below(draws(digests, seed=self.seed, salt="pairs"), self.pairs_below)
+
+    def ab_first(self, digests: Words) -> Mask:
+        """Tell for each pair whether its first call shows A first."""
+        if self.orders in ("ab", "ba"):
+            return np.full(len(digests), self.orders == "ab")
+        return draws(digests, seed=self.seed, salt="order") % np.uint64(2) == 0
+
+    def _wants(self, digests: Words, questions: Words | None) -> dict[Order, Mask]:
         n = len(digests)
         yes, no = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
         if self.orders in ("both", "ab", "ba"):
             return {order: yes if self.orders in ("both", order.value) else no for order in Order}
-        ab_first = draws(digests, seed=self.seed, salt="order") % np.uint64(2) == 0
+        ab_first = self.ab_first(digests)
         if self.orders == "random":
             return {Order.AB: ab_first, Order.BA: ~ab_first}
-        both = _below(draws(digests, seed=self.seed, salt="swap"), self.swap_below)
+        if questions is None:
+            msg = "the sample is drawn by question: expected the digests of the questions"
+            raise ValueError(msg)
+        both = _below(draws(questions, seed=self.seed, salt="swap"), self.swap_below)
         return {Order.AB: ab_first | both, Order.BA: ~ab_first | both}
 
 
 def words_of(digests: bytes) -> Words:
     """View concatenated 16-byte digests as (n, 2) words."""
     return np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
+
+
+def question_words(question_ids: Iterable[str], orders: Orders) -> Words | None:
+    """View the index's `question_id` (hexadecimal) as words where the orders depend on them."""
+    return words_of(bytes.fromhex("".join(question_ids))) if orders == "sampled" else None
 
 
 def _below(values: Words, bound: int) -> Mask:

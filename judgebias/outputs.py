@@ -16,11 +16,12 @@ from judgebias.errors import ConfigError
 _TABLES: Final = (
     *("repeats", "self_pair", "matchups", "matchup_strength", "length", "length_bands", "tone"),
     *("self_preference", "agreement", "panel", "ranking", "wins", "failures", "costs", "tests"),
-    *("flips", "model_changes"),
+    *("flips", "model_changes", "sampled", "texts"),
 )
 OUTPUTS: Final = (
     *("summary.csv", "summary.json", "summary.parquet", "summary.md", "verdicts.parquet"),
-    *("calls.parquet", "rejects.jsonl", "run.json", "report.html", "journal/pairs.parquet"),
+    *("calls.parquet", "self_pair_calls.parquet", "rejects.jsonl", "run.json", "report.html"),
+    "journal/pairs.parquet",
     *(f"tables/{name}.csv" for name in _TABLES),
 )
 """Every file of a run directory that has a name of its own, relative to it."""

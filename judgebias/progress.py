@@ -29,6 +29,8 @@ class Progress:
     """Judge -> the verdict form that was settled on."""
     over: bool = False
     """Whether no block waits that will be handed out, and no living worker holds one."""
+    budget_spent: bool = False
+    """Whether the run's budget has nothing left for another pair."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -46,3 +48,5 @@ class RunEnd:
     """What ended the run for every judge: a full disk, an input that changed."""
     forms: dict[str, FormData] = field(default_factory=dict[str, FormData])
     """Judge -> the verdict form that was settled on."""
+    budget_spent: bool = False
+    """Whether the run's budget had nothing left for another pair."""

@@ -47,11 +47,17 @@ class Manifest(Strict):
     input_fingerprint: str
     n_pairs: int
     n_rejects: int
+    skipped: dict[str, int] = Field(default_factory=dict)
+    """Task -> pairs left out for an identity leak; they are among the rejects."""
     pairs_below: int
     """Bound of the pairs' draws; larger than any draw without `--limit`."""
     swap_below: int = 0
+    probed: bool = False
+    """Whether any start asked self pairs."""
     forms: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Judge -> the verdict form that its first call settled."""
+    base: str = ""
+    """The folder that relative paths of the configuration start from."""
     epoch: int
     """How often the command was started here."""
     started: str

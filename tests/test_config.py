@@ -211,6 +211,7 @@ WRONG = [
     (data(judge("openai", api_key_env="A", api_key_file="f")), "not both"),
     (data(judge("openai", max_tokens_retry=10)), "must be larger than max_tokens (4096)"),
     (data(judge("anthropic", soft=True)), "token log-probabilities, which Anthropic"),
+    (data(judge("openai", soft=True, verdict="tool")), "tool arguments carry none"),
     (data(judge("openai", price={"input": 1})), "`judges[1].price.output` is missing"),
     (data(judge("openai", criteria=["a", 2])), "`judges[1].criteria[2]`"),
     (data({"name": "x"}), "`judges[1].provider` is missing; known are anthropic, function"),

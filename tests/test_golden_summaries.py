@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from judgebias.cli import run_app
 from judgebias.records import Records, join_pairs, read_records
 from judgebias.summary import repeats_table, settle_calls, summarize
 from judgebias.summary.figures import one_order_only
@@ -116,6 +117,18 @@ def test_summary_by_question_has_every_known_figure(shared: Path, folder: str) -
     expected = known(golden, folder, "verdicts.jsonl", repeated=False)
     assert len(expected) > 1
     compare(summarize(settled(records)), expected, "judge", "task")
+
+
+@pytest.mark.parametrize("folder", ["autoj", "prd_vicuna80"])
+def test_the_command_with_pairs_has_every_known_figure(
+    shared: Path, folder: str, tmp_path: Path
+) -> None:
+    data = shared / "data" / folder
+    pairs, records = str(data / "pairs.jsonl"), str(data / "verdicts.jsonl")
+    assert run_app(["summarize", records, "--pairs", pairs, "--out", str(tmp_path)]) == 0
+    golden = shared / "golden/summaries_by_question.jsonl"
+    expected = known(golden, folder, "verdicts.jsonl", repeated=False)
+    compare(pl.read_parquet(tmp_path / "summary.parquet"), expected, "judge", "task")
 
 
 def test_no_known_row_is_left_out(shared: Path) -> None:

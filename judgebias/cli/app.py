@@ -13,15 +13,20 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from judgebias.cli import pair as options_of_pair
 from judgebias.cli.exits import Exit
-from judgebias.cli.plan import print_plan
+from judgebias.cli.init import write_run_file
+from judgebias.cli.pair import pair_files
+from judgebias.cli.plan import Wish, print_plan
 from judgebias.cli.reparse import reparse as reread_replies
 from judgebias.cli.salvage import salvage_run
 from judgebias.cli.screen import Screen
+from judgebias.cli.show import show_pair
 from judgebias.cli.status import print_status
 from judgebias.cli.summarize import summarize_sources
-from judgebias.cli.table import print_summary
+from judgebias.cli.table import print_written
 from judgebias.errors import JudgebiasError
+from judgebias.pairs.outputs import Names
 from judgebias.pipeline.quiet import FAREWELL
 
 app = typer.Typer(
@@ -42,6 +47,9 @@ Address = Annotated[
 RunFile = Annotated[Path, typer.Argument(metavar="RUN.toml", help="The run file.")]
 Limit = Annotated[
     int, typer.Option("--limit", min=0, help="Only a seeded sample of this many pairs.")
+]
+TakeOver = Annotated[
+    bool, typer.Option("--take-over", help="Own a run that a dead host left locked.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
@@ -134,14 +142,65 @@ def demo(out: Out = "judgebias-demo", *, json: Json = False) -> int:
 
 
 @app.command()
+def init(
+    run_file: Annotated[
+        Path, typer.Argument(metavar="[RUN.toml]", help="The run file to write.")
+    ] = Path("run.toml"),
+) -> int:
+    """Write a commented run file, every setting with its default."""
+    write_run_file(run_file)
+    typer.echo(f"{run_file} is written: name the pairs and the judge in it, then try `plan`")
+    return Exit.COMPLETE
+
+
+@app.command()
+def pair(
+    outputs: options_of_pair.Files,
+    *,
+    on: options_of_pair.On,
+    out: options_of_pair.PairsFile,
+    baseline: options_of_pair.Baseline = "",
+    question: options_of_pair.Question = "",
+    answer: options_of_pair.Answer = "",
+    model: options_of_pair.Model = "",
+    json: Json = False,
+) -> int:
+    """Make pairs of the outputs of two or more models; says what did not match."""
+    names = Names(on=on, question=question, answer=answer, model=model)
+    screen = Screen()
+    pair_files(outputs, out, names=names, baseline=baseline, screen=screen, as_json=json)
+    return Exit.COMPLETE
+
+
+@app.command()
 def plan(
     run_file: RunFile,
     *,
     limit: Limit = 0,
+    consistency: Annotated[
+        float, typer.Option("--consistency", min=0, max=1, help="What is expected of a judge.")
+    ] = 0.8,
+    width: Annotated[
+        float, typer.Option("--width", min=0.001, max=0.999, help="Of its 95% interval.")
+    ] = 0.1,
     json: Json = False,
 ) -> int:
     """Read and check the input, count calls, tokens and price; asks nobody, writes nothing."""
-    print_plan(run_file, limit=limit, as_json=json)
+    print_plan(run_file, limit=limit, wish=Wish(consistency=consistency, width=width), as_json=json)
+    return Exit.COMPLETE
+
+
+@app.command()
+def show(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN.toml|DIR", help="A run file or a run directory.")
+    ],
+    pair: Annotated[str, typer.Argument(metavar="PAIR", help="A pair_id, or TASK/PAIR_ID.")],
+    *,
+    judge: Annotated[str, typer.Option("--judge", help="Only this judge.")] = "",
+) -> int:
+    """Show one comparison: both prompts as sent; after a run also replies, slots and cell."""
+    show_pair(run, pair, judge)
     return Exit.COMPLETE
 
 
@@ -156,9 +215,7 @@ def run(
     address: Address = "",
     json: Json = False,
     yes: Annotated[bool, typer.Option("--yes", help="Agree to the price.")] = False,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Own a run that a dead host left locked.")
-    ] = False,
+    take_over: TakeOver = False,
 ) -> int:
     """Ask what is missing, then write the tables. The same command again resumes."""
     from judgebias.cli.run import Overrides
@@ -177,6 +234,34 @@ def run(
 
 
 @app.command()
+def probe(
+    run_file: RunFile,
+    *,
+    items: Annotated[
+        int, typer.Option("--items", min=0, help="Texts to show twice; 0: as the run file says.")
+    ] = 0,
+    out: Out = "",
+    judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge.")] = None,
+    address: Address = "",
+    json: Json = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to the price.")] = False,
+    take_over: TakeOver = False,
+) -> int:
+    """Show each judge the same text in both slots, and only that; the same command resumes."""
+    from judgebias.cli.run import Overrides, probe_file
+
+    overrides = Overrides(
+        out=out,
+        address=address,
+        judges=tuple(judge or ()),
+        items=items,
+        yes=yes,
+        take_over=take_over,
+    )
+    return probe_file(run_file, overrides, Screen(), as_json=json)
+
+
+@app.command()
 def summarize(
     sources: Annotated[
         list[str], typer.Argument(metavar="SOURCE...", help="Run directory or verdict files.")
@@ -188,8 +273,8 @@ def summarize(
     json: Json = False,
 ) -> int:
     """Write all tables and the report from what is recorded; asks nobody, needs no Ray."""
-    summary = summarize_sources(sources, out, pairs=pairs, cluster=cluster, screen=Screen())
-    print_summary(summary, as_json=json)
+    written = summarize_sources(sources, out, pairs=pairs, cluster=cluster, screen=Screen())
+    print_written(written, as_json=json)
     return Exit.COMPLETE
 
 
@@ -200,7 +285,7 @@ def reparse(
     json: Json = False,
 ) -> int:
     """Read the kept raw replies again by today's rules, and write the tables; buys nothing."""
-    print_summary(reread_replies(folder, Screen()), as_json=json)
+    print_written(reread_replies(folder, Screen()), as_json=json)
     return Exit.COMPLETE
 
 

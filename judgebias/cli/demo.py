@@ -21,7 +21,8 @@ _PLANTED = {planted.judge.name: planted.planted for planted in PLANTED}
 def run_demo(out: Path, screen: Screen, *, as_json: bool) -> Exit:
     """Run the demo; a second time everything is on disk and nothing is asked."""
     config = overridden(demo_config(Path()), Overrides(out=str(out)))
-    summary, code = run(config, Path.cwd(), Overrides(), screen)
+    written, code = run(config, Path.cwd(), Overrides(), screen)
+    summary = written.summary
     if as_json:
         print_summary(summary, as_json=True)
         return code

@@ -14,6 +14,7 @@ import polars as pl
 
 from judgebias.cli.screen import Screen
 from judgebias.cli.summarize import summarize_run
+from judgebias.cli.tabulate import Written
 from judgebias.config import WireJudge
 from judgebias.journal import Row, create_segment, first_wins, now_us, read_journal
 from judgebias.judges.reading import read_slot
@@ -41,8 +42,8 @@ class Reread:
     """Verdicts that would be read otherwise, and stay as they were recorded."""
 
 
-def reparse(folder: str, screen: Screen) -> pl.DataFrame:
-    """Read the kept replies of every judge of a run directory again; returns the summary."""
+def reparse(folder: str, screen: Screen) -> Written:
+    """Read the kept replies of every judge of a run directory again, and write the tables."""
     run = open_rundir(folder)
     manifest = run.manifest()
     with run.owned():

@@ -29,6 +29,7 @@ class Screen:
         self._live = self._stream is not None and self._stream.isatty()
         self._clock = clock
         self._missing = 0
+        self._by_judge: dict[str, int] = {}
         self._started = 0.0
         self._first = (0.0, 0)
         self._said = 0.0
@@ -43,6 +44,7 @@ class Screen:
     def start(self, missing: Mapping[str, int]) -> None:
         """Begin to show progress towards this many calls per judge."""
         self._missing = sum(missing.values())
+        self._by_judge = dict(missing)
         self._started = self._clock()
         self._first = (0.0, 0)
         self._said = self._started
@@ -87,7 +89,19 @@ class Screen:
             f"{in_flight:,} in flight",
             f"{progress.workers} workers",
         ]
+        if spent := sum(counts.get("cost_usd", 0.0) for counts in progress.counters.values()):
+            # The dearer judges may be the slower ones: their calls are counted apart.
+            parts.append(f"{spent:,.2f} USD spent, {self._forecast(progress):,.2f} at the end")
         return ", ".join(parts) + left
+
+    def _forecast(self, progress: Progress) -> float:
+        """Say what this start of the command will have cost, at each judge's mean until now."""
+        whole = 0.0
+        for judge, counts in progress.counters.items():
+            ended = _ended({judge: counts})
+            left = max(0, self._by_judge.get(judge, 0) - ended)
+            whole += counts.get("cost_usd", 0.0) * (1 + left / ended if ended else 1.0)
+        return whole
 
     def _write(self, text: str) -> None:
         if self._stream is None:

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import typer
 
-from judgebias.cli.summarize import calls_of_run, expected_of_run
+from judgebias.cli.evidence import Calls
+from judgebias.cli.summarize import calls_of_run
 from judgebias.rundir import RunDir
 from judgebias.stored import open_rundir
 
@@ -31,6 +32,8 @@ class JudgeStatus:
     """Kind -> calls."""
     cost_usd: float | None
     """None where a call's price or usage is unknown."""
+    forecast_usd: float | None
+    """At the end, at the mean of the calls until now; None where nothing is known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +49,10 @@ class RunStatus:
     seconds_left: float | None
     """At that rate, or at the last rate of a run that was stopped; None when it is not known or
     nothing is left."""
+    max_usd: float | None
+    """The budget, None = no bound."""
+    max_calls: int
+    """Requests that the budget allows, 0 = no bound."""
 
 
 def print_status(folder: str, *, as_json: bool) -> None:
@@ -59,20 +66,19 @@ def print_status(folder: str, *, as_json: bool) -> None:
         typer.echo(_line(judge))
     if pace := _pace_line(status):
         typer.echo(pace)
+    if status.max_usd is not None or status.max_calls:
+        typer.echo(_budget(status))
 
 
 def read_status(run: RunDir) -> RunStatus:
     """Count the calls of each judge by how they ended."""
     manifest = run.manifest()
     names = sorted(judge.name for judge in manifest.config.judges)
-    found = {name: calls_of_run(run, manifest, judge=name).ended for name in names}
-    orders = pl.col("expects_ab").cast(pl.Int64) + pl.col("expects_ba").cast(pl.Int64)
-    wanted = (
-        expected_of_run(run, manifest).group_by("judge").agg(orders.sum()).sort("judge").collect()
-    )
-    judges = tuple(_judge(str(judge), int(n), found[judge]) for judge, n in wanted.iter_rows())
+    calls = {name: calls_of_run(run, manifest, judge=name) for name in names}
+    found = {name: _ended(mine) for name, mine in calls.items()}
+    judges = tuple(_judge(name, calls[name].n_pending, found[name]) for name in names)
     running, pending = run.owner(), sum(judge.pending for judge in judges)
-    times = pl.concat([calls["time"] for calls in found.values()]).drop_nulls()
+    times = pl.concat([ended["time"] for ended in found.values()]).drop_nulls()
     end = datetime.now(UTC) if running else times.max()
     rate = _pace(times, manifest.started, end) if isinstance(end, datetime) else None
     return RunStatus(
@@ -80,6 +86,8 @@ def read_status(run: RunDir) -> RunStatus:
         judges=judges,
         calls_per_s=rate if running else None,
         seconds_left=pending / rate if rate and pending else None,
+        max_usd=manifest.config.budget.max_usd,
+        max_calls=manifest.config.budget.max_calls,
     )
 
 
@@ -107,26 +115,44 @@ def _pace_line(status: RunStatus) -> str:
     return f"{status.calls_per_s:,.1f} calls/s, {left} left"
 
 
+def _budget(status: RunStatus) -> str:
+    costs = [judge.cost_usd or 0.0 for judge in status.judges]
+    parts = [f"{status.max_calls:,} calls"] if status.max_calls else []
+    if status.max_usd is not None:
+        parts.append(f"{status.max_usd:,.2f} USD, of which at least {sum(costs):,.4f} are spent")
+    return f"budget: {', '.join(parts)}"
+
+
 def _line(judge: JudgeStatus) -> str:
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in judge.failures.items())
     failed = f" ({kinds})" if kinds else ""
     cost = "unknown" if judge.cost_usd is None else f"{judge.cost_usd:.4f} USD"
+    if judge.pending and judge.forecast_usd is not None:
+        cost += f", {judge.forecast_usd:.4f} at the end"
     return (
         f"{judge.judge}: {judge.expected:,} calls = {judge.verdicts:,} verdicts + "
         f"{judge.failed:,} failed{failed} + {judge.pending:,} pending; cost {cost}"
     )
 
 
-def _judge(name: str, expected: int, mine: pl.DataFrame) -> JudgeStatus:
+def _ended(calls: Calls) -> pl.DataFrame:
+    return calls.ended if calls.bought is None else calls.bought
+
+
+def _judge(name: str, pending: int, mine: pl.DataFrame) -> JudgeStatus:
     failed = mine.filter(pl.col("failure").is_not_null())
     kinds = failed.group_by(pl.col("failure").cast(pl.String)).len().sort("failure")
-    priced = mine.height > 0 and mine["cost_usd"].null_count() == 0
+    known = mine["cost_usd"].drop_nulls()
+    cost = float(known.sum()) if mine.height and len(known) == mine.height else None
+    expected = mine.height + pending
+    forecast = float(known.sum()) / len(known) * expected if len(known) else None
     return JudgeStatus(
         judge=name,
         expected=expected,
         verdicts=mine.height - failed.height,
         failed=failed.height,
-        pending=expected - mine.height,
+        pending=pending,
         failures=dict(kinds.iter_rows()),
-        cost_usd=float(mine["cost_usd"].sum()) if priced else None,
+        cost_usd=cost,
+        forecast_usd=forecast,
     )

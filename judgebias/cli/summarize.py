@@ -7,18 +7,23 @@ from pathlib import Path
 
 import polars as pl
 
+from judgebias.cli.evidence import Calls, Evidence
+from judgebias.cli.probe_calls import live_judges, probe_of_run, probed_pairs, with_twins
 from judgebias.cli.screen import Screen
-from judgebias.cli.tabulate import PANEL, Calls, Evidence, tabulate
-from judgebias.design import words_of
+from judgebias.cli.tabulate import PANEL, Written, tabulate
+from judgebias.design import question_words, words_of
 from judgebias.errors import InputError, UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.journal import first_wins, read_journal, write_calls
+from judgebias.leaks import LEAK_COLUMNS
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline.used_up import list_used_up
 from judgebias.records import join_pairs, read_records
 from judgebias.rundir import Manifest, RunDir, design_of
+from judgebias.self_pairs import has_tie
 from judgebias.stored import open_rundir
+from judgebias.summary.texts import Texts
 from judgebias.tone import DENSITY_COLUMNS
 from judgebias.verdicts import Order
 
@@ -26,12 +31,13 @@ _NEEDED = (
     *("pair", "judge", "fingerprint", "task", "pair_id", "repeat", "order", "slot", "failure"),
     *("attempts", "time", "worker", "request_id", "cost_usd"),
     *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "model", "message"),
+    *("p_first", "p_second", "p_tie"),
 )
 
 
 def summarize_sources(
     sources: Sequence[str], out: str, *, pairs: str, cluster: str, screen: Screen
-) -> pl.DataFrame:
+) -> Written:
     """Summarise files of records, or one run directory into a folder of choice."""
     run = open_rundir(sources[0])
     if run.exists:
@@ -52,25 +58,27 @@ def summarize_sources(
     )
 
 
-def summarize_run(run: RunDir, screen: Screen) -> pl.DataFrame:
+def summarize_run(run: RunDir, screen: Screen) -> Written:
     """Write all tables of a run directory, and its calls."""
     run.pull()
     manifest = run.manifest()
     pairs = asked_pairs(run, manifest)["pair"]
     write_calls(run.journal, run.path / "calls.parquet", pairs=pairs)
-    summary = write(evidence_of_run(run), run, screen)
-    if summary["n_failed"].sum():
+    if manifest.probed:
+        write_calls(run.journal, run.path / "self_pair_calls.parquet", pairs=probed_pairs(run))
+    written = write(evidence_of_run(run), run, screen)
+    if written.n_failed:
         list_used_up(run, manifest)
         run.push()
-    return summary
+    return written
 
 
-def write(evidence: Evidence, out: RunDir, screen: Screen) -> pl.DataFrame:
-    """Write all tables and say where they are; returns the summary."""
-    summary = tabulate(evidence, out.path, say=screen.say)
+def write(evidence: Evidence, out: RunDir, screen: Screen) -> Written:
+    """Write all tables and say where they are."""
+    written = tabulate(evidence, out.path, say=screen.say)
     out.push()
     screen.say(f"tables are in {out.name}")
-    return summary
+    return written
 
 
 def evidence_of_records(
@@ -78,27 +86,39 @@ def evidence_of_records(
 ) -> Evidence:
     """Read files of verdict records, and join the pairs file where one is given."""
     records = read_records(list(sources), cluster=cluster)
-    tone = None
+    tone = texts = None
     if pairs:
         index_cluster = cluster if cluster in ("question", "pair") else "question"
         survey = survey_pairs(PairsSpec(source=pairs, cluster=index_cluster, base=Path.cwd()))
         records = join_pairs(records, survey.index, cluster=cluster)
-        tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS)
+        tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS, *LEAK_COLUMNS)
+        judged = survey.index.join(records.pairs, on=["task", "pair_id"], how="semi")
+        texts = Texts.of(judged.lazy())
     if PANEL in set(records.calls["judge"]):
         raise InputError(
             f"the records have a judge named {PANEL!r}, which is the name of the panel's own rows",
             do="give that judge another name in the records",
         )
-    for notice in records.notices:
+    told = [] if texts is None else texts.words(live=False, recorded=True)
+    for notice in (*records.notices, *told):
         screen.say(notice)
     by_judge = records.calls.partition_by("judge", as_dict=True)
     return Evidence(
         judges=tuple(sorted(str(judge) for (judge,) in by_judge)),
         repeats=tuple(sorted(records.calls["repeat"].unique())),
-        calls=lambda judge: Calls(ended=by_judge[(judge,)]),
+        calls=lambda judge: Calls(
+            ended=by_judge[(judge,)], probe=_on_twins(by_judge[(judge,)], records.pairs)
+        ),
         pairs=_with_tone(records.pairs, tone).lazy(),
         expected=lambda _: None,
+        texts=texts,
     )
+
+
+def _on_twins(calls: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Find the recorded calls on pairs with two identical answers; each pair is an item."""
+    twins = pairs.filter("identical").select("task", "pair_id")
+    return calls.join(twins, on=["task", "pair_id"], how="semi").with_columns(item="pair_id")
 
 
 def _with_tone(pairs: pl.DataFrame, tone: pl.DataFrame | None) -> pl.DataFrame:
@@ -108,36 +128,93 @@ def _with_tone(pairs: pl.DataFrame, tone: pl.DataFrame | None) -> pl.DataFrame:
 def evidence_of_run(run: RunDir) -> Evidence:
     """Read the journal against the index: what is there, and what the design still expects."""
     manifest = run.manifest()
-    expected = expected_of_run(run, manifest)
+    config, expected = manifest.config, expected_of_run(run, manifest)
+    live = live_judges(config)
+    # What joins the probe is not missing from the other tables.
+    apart = expected.filter(~pl.col("identical"))
     return Evidence(
-        judges=tuple(sorted(judge.name for judge in manifest.config.judges)),
-        repeats=tuple(range(1, manifest.config.repeats + 1)),
+        judges=tuple(sorted(judge.name for judge in config.judges)),
+        repeats=tuple(range(1, config.repeats + 1)),
         calls=lambda judge: calls_of_run(run, manifest, judge=judge),
         pairs=run.scan_index(),
-        expected=lambda judge: expected.filter(pl.col("judge") == judge),
-        quorum=manifest.config.panel.quorum,
-        families=families_of(manifest.config),
-        judge_families=judge_families(manifest.config),
+        expected=lambda judge: (apart if judge in live else expected).filter(
+            pl.col("judge") == judge
+        ),
+        quorum=config.panel.quorum,
+        families=families_of(config),
+        judge_families=judge_families(config),
+        skipped=manifest.skipped,
+        live=live,
+        has_tie={judge.name: has_tie(judge) for judge in config.judges},
+        first_orders=first_orders(run, manifest),
+        notices=_notices_of_design(run, manifest),
+        texts=_texts(run),
     )
+
+
+def _texts(run: RunDir) -> Texts | None:
+    index = run.scan_index()
+    # An index of before texts were told apart; the next start writes a new one.
+    return Texts.of(index) if "text_id_a" in index.collect_schema().names() else None
+
+
+def _notices_of_design(run: RunDir, manifest: Manifest) -> tuple[str, ...]:
+    if manifest.config.orders != "sampled":
+        return ()
+    questions = run.scan_index().select(pl.col("question_id").hash()).collect()["question_id"]
+    if not questions.is_duplicated().any():
+        return ()
+    return (
+        "Questions repeat, so the pairs in both orders were drawn by question; the intervals of "
+        "swing and win rate over all pairs are for independent pairs",
+    )
+
+
+def first_orders(run: RunDir, manifest: Manifest) -> pl.LazyFrame | None:
+    """Name the order of each pair's first call, unless every pair is asked in both."""
+    if manifest.config.orders == "both":
+        return None
+    pairs = run.scan_index().select("task", "pair_id", "digest").collect()
+    ab_first = design_of(manifest).ab_first(words_of(b"".join(pairs["digest"])))
+    order = pl.when(pl.Series(ab_first)).then(pl.lit("ab")).otherwise(pl.lit("ba"))
+    return pairs.lazy().select("task", "pair_id", order.alias("first_order"))
 
 
 def calls_of_run(run: RunDir, manifest: Manifest, *, judge: str) -> Calls:
     """Read a judge's calls of the current input, without the raw replies."""
     replies = read_journal(run.journal, columns=_NEEDED, judge=judge).table
     mine = pl.col("fingerprint").cast(pl.String) == manifest.fingerprints[judge]
+    repeats = manifest.config.repeats
+    replies = replies.filter(mine & (pl.col("repeat") <= repeats))
     asked = asked_pairs(run, manifest)
-    current = replies.filter(mine).join(asked, on="pair", how="inner")
     wanted = pl.when(pl.col("order") == "ab").then("expects_ab").otherwise("expects_ba")
-    in_design = wanted & (pl.col("repeat") <= manifest.config.repeats)
-    ended, extra = first_wins(current.filter(in_design).drop("expects_ab", "expects_ba"))
-    return Calls(ended=ended, extra=extra)
+    current = replies.join(asked.drop("task"), on="pair", how="inner").filter(wanted)
+    ended, extra = first_wins(current.drop("expects_ab", "expects_ba", "identical"))
+    strange = replies.join(asked, on="pair", how="anti") if manifest.probed else replies.clear()
+    probe = probe_of_run(run, manifest, judge, strange)
+    left = asked.select(pl.col("expects_ab", "expects_ba").sum()).row(0)
+    calls = Calls(
+        ended=ended,
+        bought=pl.concat([ended, probe.ended.drop("item")]),
+        extra=pl.concat([extra, probe.extra]),
+        probe=probe.ended,
+        n_pending=sum(left) * repeats - ended.height + probe.n_pending,
+        n_pending_items=probe.n_pending,
+        probe_pending=probe.pending,
+    )
+    return with_twins(run, calls, asked, repeats, live=judge in live_judges(manifest.config))
 
 
 def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:
     """Name the pairs of the design by their digests (column pair), with the orders asked."""
-    digests = run.scan_index().select(pair="digest").collect()
-    asked = design_of(manifest).asked(words_of(b"".join(digests["pair"])))
-    return digests.with_columns(
+    index, design = run.scan_index(), design_of(manifest)
+    pairs = index.select("task", "identical", pair="digest").collect()
+    questions = None
+    if design.orders == "sampled":
+        ids = index.select("question_id").collect()["question_id"]
+        questions = question_words(ids, design.orders)
+    asked = design.asked(words_of(b"".join(pairs["pair"])), questions)
+    return pairs.with_columns(
         expects_ab=pl.Series(asked[Order.AB]), expects_ba=pl.Series(asked[Order.BA])
     ).filter(pl.col("expects_ab") | pl.col("expects_ba"))
 
@@ -145,7 +222,7 @@ def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:
 def expected_of_run(run: RunDir, manifest: Manifest) -> pl.LazyFrame:
     """List what the design asks: one row per judge, pair and repeat."""
     config = manifest.config
-    index = run.scan_index().select("task", "pair_id", pair="digest").collect()
+    index = run.scan_index().select("pair_id", pair="digest").collect()
     chosen = index.join(asked_pairs(run, manifest), on="pair").drop("pair")
     judges = pl.LazyFrame({"judge": [judge.name for judge in config.judges]})
     repeats = pl.LazyFrame({"repeat": range(1, config.repeats + 1)}, {"repeat": pl.Int32})

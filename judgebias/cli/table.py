@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from judgebias.cli.tabulate import Written
 from judgebias.report import words
 from judgebias.report.words import Row
 
@@ -30,6 +31,27 @@ _COLUMNS: Final[tuple[Column, ...]] = (
     ("win rate of A", lambda row: words.with_interval(row, "win_rate_a")),
 )
 
+_SAMPLED: Final[tuple[Column, ...]] = (
+    ("in both orders", lambda row: f"{row['n_both']:,}"),
+    ("in one", lambda row: f"{row['n_single']:,}"),
+    ("swing", lambda row: words.with_interval(row, "swing", signed=True)),
+    ("win rate of A, two-order rule", lambda row: words.with_interval(row, "win_rate_a")),
+    ("first calls: first slot", lambda row: words.percent(row["first_call_rate"])),
+    ("first calls: win rate of A", lambda row: words.with_interval(row, "single_win_rate_a")),
+)
+_PROBE: Final[tuple[Column, ...]] = (
+    ("items", lambda row: f"{row['n_items']:,}"),
+    ("tie rate", lambda row: words.with_interval(row, "tie_rate")),
+    ("first slot", lambda row: words.percent(row["slot1_pull"])),
+    ("second slot", lambda row: words.percent(row["slot2_pull"])),
+    ("p", lambda row: words.p_value(row["p_items"])),
+    ("finding", lambda row: str(row["flag"] or row["reason"])),
+)
+
+_SOFT: Final[tuple[Column, ...]] = (
+    ("soft win rate of A", lambda row: words.percent(row["win_rate_a_soft"])),
+    ("soft offset", words.offset_soft),
+)
 
 MOST_ROWS = 60
 """A longer summary shows only its ALL rows on the screen."""
@@ -41,9 +63,35 @@ def print_summary(summary: pl.DataFrame, *, as_json: bool) -> None:
         sys.stdout.write(json.dumps(summary.to_dicts(), indent=2, ensure_ascii=False) + "\n")
         return
     shown = summary if summary.height <= MOST_ROWS else summary.filter(pl.col("task") == "ALL")
-    console().print(table_of(shown.iter_rows(named=True), _COLUMNS))
+    soft = _SOFT if words.has_soft(shown.iter_rows(named=True)) else ()
+    console().print(table_of(shown.iter_rows(named=True), (*_COLUMNS, *soft)))
     if shown.height < summary.height:
         console().print(f"{summary.height - shown.height} rows by task: see summary.md")
+
+
+def print_written(written: Written, *, as_json: bool) -> None:
+    """Print the summary, and what a design in one order or a probe adds to it."""
+    print_summary(written.summary, as_json=as_json)
+    if as_json:
+        return
+    _print_rows("all pairs, also those asked in one order", written.sampled, _SAMPLED)
+    _print_rows("two identical texts", written.self_pair, _PROBE)
+
+
+def print_probe(written: Written, *, as_json: bool) -> None:
+    """Print what the judges made of two identical texts: a table, or the rows as JSON."""
+    if as_json:
+        rows = written.self_pair.to_dicts()
+        sys.stdout.write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+        return
+    _print_rows("two identical texts", written.self_pair, _PROBE)
+
+
+def _print_rows(title: str, rows: pl.DataFrame, columns: Sequence[Column]) -> None:
+    shown = rows if rows.height <= MOST_ROWS else rows.filter(pl.col("task") == "ALL")
+    if shown.height:
+        console().print(title)
+        console().print(table_of(shown.iter_rows(named=True), columns))
 
 
 class _Unread(Console):

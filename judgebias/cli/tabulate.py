@@ -16,7 +16,10 @@ from judgebias.biases.panel_verdicts import panel_verdicts
 from judgebias.biases.ranking import ranking_table, wins_table
 from judgebias.biases.self_preference import self_preference_table
 from judgebias.biases.tone import tone_table
-from judgebias.families import BUILT_IN, Families, own_family_warnings
+from judgebias.cli.evidence import Calls, Evidence
+from judgebias.families import own_family_warnings
+from judgebias.leaks import LEAK_COLUMNS
+from judgebias.report.markdown import render_flips, render_probe, render_sampled
 from judgebias.report.tables import write_csv, write_tables, write_verdicts
 from judgebias.summary import (
     Row,
@@ -30,43 +33,51 @@ from judgebias.summary import (
     several_models,
     table,
 )
+from judgebias.summary.failures import probe_failures
 from judgebias.summary.flips import flips_table
 from judgebias.summary.hypotheses import hypotheses_table
+from judgebias.summary.leaks import leak_rows, leak_words, leaks_table
 from judgebias.summary.matchups import compare_matchups, matchup_rows
+from judgebias.summary.probe import NO_CALLS, probe_table
+from judgebias.summary.profiles import Group
+from judgebias.summary.sampled import compare_sampled, sampled_rows
 from judgebias.summary.settle import with_states
 from judgebias.summary.snapshots import model_changes, snapshot_warnings
+from judgebias.summary.soft import soft_rows, with_soft
 from judgebias.summary.strength import compare_strength, strength_rows
 from judgebias.tone import DENSITY_COLUMNS
 
 PANEL = "panel"
+_PAIR = ("task", "pair_id")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Calls:
-    """The calls of one judge."""
+class Written:
+    """What was written, as far as a command goes on from it."""
 
-    ended: pl.DataFrame
-    """One row per call that ended."""
-    extra: pl.DataFrame | None = None
-    """Replies that are not their call's answer but were paid for; None for records."""
+    summary: pl.DataFrame
+    self_pair: pl.DataFrame
+    """Without rows where no judge was shown two identical texts."""
+    sampled: pl.DataFrame
+    """Without rows where every pair was asked in both orders."""
+    pending: Mapping[str, int]
+    """Judge -> calls that are to be asked."""
+    pending_items: Mapping[str, int]
+    """Judge -> those of them on self pairs."""
+    n_failed: int
+    """Calls that ended without a verdict, of all judges."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Evidence:
-    """What tables are made of, wherever it came from; one judge is looked at at a time."""
-
-    judges: tuple[str, ...]
-    """Sorted."""
-    repeats: tuple[int, ...]
-    calls: Callable[[str], Calls]
-    """Judge -> its calls."""
-    pairs: pl.LazyFrame
-    expected: Callable[[str], pl.LazyFrame | None]
-    """Judge -> what a live run asks; None for records, which are all there is."""
-    quorum: int = 0
-    families: Families = BUILT_IN
-    judge_families: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Judge -> its family, where it is not told by the judge's name."""
+def nothing_written() -> Written:
+    """Stand for tables that could not be written."""
+    return Written(
+        summary=table([]),
+        self_pair=probe_table(NO_CALLS),
+        sampled=compare_sampled([]),
+        pending={},
+        pending_items={},
+        n_failed=0,
+    )
 
 
 @dataclass(kw_only=True, slots=True)
@@ -82,7 +93,13 @@ class _Gathered:
     costs: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
     model_changes: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
     snapshots: list[str] = field(default_factory=list[str])
+    self_pair: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    sampled: list[Row] = field(default_factory=list[Row])
+    pending: dict[str, int] = field(default_factory=dict[str, int])
+    pending_items: dict[str, int] = field(default_factory=dict[str, int])
+    n_failed: int = 0
     several: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    soft: dict[Group, Row] = field(default_factory=dict[Group, Row])
 
     def add(self, calls: Calls, verdicts: pl.LazyFrame, repeats: tuple[int, ...]) -> None:
         self.rows.extend(rows_of(verdicts))
@@ -97,36 +114,94 @@ class _Gathered:
             changes = model_changes(calls.ended.lazy())
             self.model_changes.append(changes)
             self.snapshots += snapshot_warnings(calls.ended.lazy(), changes)
-        if calls.extra is not None:
-            self.costs.append(costs_table(calls.ended.lazy(), calls.extra.lazy()))
+        if calls.bought is not None and calls.extra is not None:
+            self.costs.append(costs_table(calls.bought.lazy(), calls.extra.lazy()))
+
+    def add_probe(self, judge: str, calls: Calls, evidence: Evidence) -> None:
+        tie = {judge: evidence.has_tie.get(judge)}
+        self.self_pair.append(probe_table(calls.probe.lazy(), tie))
+        if judge in evidence.live:
+            self.failures.append(
+                probe_failures(judge, calls.probe.lazy(), calls.probe_pending.lazy())
+            )
+        self.pending[judge] = calls.n_pending
+        self.pending_items[judge] = calls.n_pending_items
+        counted = calls.ended if calls.bought is None else calls.bought
+        self.n_failed += counted["slot"].null_count()
 
 
-def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> pl.DataFrame:
-    """Settle, summarise and write every table; returns the summary.
+def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> Written:
+    """Settle, summarise and write every table.
 
     What a reader of any figure must know goes to `say` as well as into summary.md.
     """
     gathered = _Gathered()
     path = out / "verdicts.parquet"
     write_verdicts(path, _settled(evidence, gathered))
-    summary = table(compare(gathered.rows))
+    summary = with_soft(table(compare(gathered.rows)), gathered.soft)
     tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
+    written = Written(
+        summary=summary,
+        self_pair=pl.concat([probe_table(NO_CALLS), *gathered.self_pair]),
+        sampled=compare_sampled(gathered.sampled),
+        pending=gathered.pending,
+        pending_items=gathered.pending_items,
+        n_failed=gathered.n_failed,
+    )
+    tables |= {
+        name: rows
+        for name, rows in (("self_pair", written.self_pair), ("sampled", written.sampled))
+        if rows.height
+    }
     tables["tests"] = hypotheses_table({"summary": summary, **tables})
+    leaks = _leaks(evidence)
+    if leaks:
+        tables["leaks"] = leaks_table(leaks)
     write_tables(
         out,
         summary=summary,
         repeats=tables.pop("repeats"),
         failures=tables.pop("failures"),
         several=gathered.several,
-        notices=[*_own_family(evidence, pl.scan_parquet(path)), *gathered.snapshots],
+        notices=[
+            *_own_family(evidence, pl.scan_parquet(path)),
+            *leak_words(leaks),
+            *gathered.snapshots,
+            *evidence.notices,
+            *_of_texts(evidence),
+        ],
+        sections=_sections(evidence, written, tables.get("flips")),
     )
     for warning in gathered.snapshots:
         say(warning)
+    if evidence.texts is not None:
+        tables["texts"] = evidence.texts.table()
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
     if len(evidence.judges) > 1:
         write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path)))
-    return summary
+    return written
+
+
+def _sections(evidence: Evidence, written: Written, flips: pl.DataFrame | None) -> list[str]:
+    """Render what summary.md has beyond the summary, as far as there is any."""
+    asked = written.self_pair.filter(pl.col("judge").is_in(sorted(evidence.live)))
+    sections = [render_sampled(written.sampled), render_probe(asked)]
+    if flips is not None and flips["n_repeated"].sum():
+        sections.append(render_flips(flips))
+    return [section for section in sections if section]
+
+
+def _of_texts(evidence: Evidence) -> list[str]:
+    """Tell the reader of summary.md of repeated and identical texts.
+
+    Where every judge is read from records they are told on the screen and in tables/texts.csv only:
+    records carry no texts, and a replay gives the bytes of its records.
+    """
+    if evidence.texts is None or not evidence.live:
+        return []
+    recorded = len(evidence.live) < len(evidence.judges)
+    return evidence.texts.words(live=True, recorded=recorded)
 
 
 def _settled(evidence: Evidence, gathered: _Gathered) -> Iterator[pl.DataFrame]:
@@ -135,6 +210,11 @@ def _settled(evidence: Evidence, gathered: _Gathered) -> Iterator[pl.DataFrame]:
         expected = evidence.expected(judge)
         verdicts = settle_calls(calls.ended.lazy(), evidence.pairs, expected).collect()
         gathered.add(calls, verdicts.lazy(), evidence.repeats)
+        gathered.soft |= soft_rows(calls.ended.lazy(), evidence.pairs)
+        gathered.add_probe(judge, calls, evidence)
+        if evidence.first_orders is not None:
+            named = verdicts.lazy().join(evidence.first_orders, on=["task", "pair_id"], how="left")
+            gathered.sampled.extend(sampled_rows(named))
         yield verdicts
 
 
@@ -175,6 +255,19 @@ def _bias_tables(evidence: Evidence, verdicts: pl.LazyFrame) -> dict[str, pl.Dat
         tables["panel"] = panel_table(verdicts, quorum=evidence.quorum, families=families)
         voters = pl.concat([verdicts, panel_verdicts(verdicts, quorum=evidence.quorum)])
     return tables | {"ranking": ranking_table(voters), "wins": wins_table(voters)}
+
+
+def _leaks(evidence: Evidence) -> list[Row]:
+    """Count identity leaks in the pairs of each judge; none where the answers are not known."""
+    if not set(LEAK_COLUMNS) <= set(evidence.pairs.collect_schema().names()):
+        return []
+    pairs = evidence.pairs.select("task", "pair_id", *LEAK_COLUMNS)
+    rows: list[Row] = []
+    for judge in evidence.judges:
+        expected = evidence.expected(judge)
+        asked = pairs if expected is None else pairs.join(expected, on=_PAIR, how="semi")
+        rows += leak_rows(judge, _family(evidence, judge), asked.collect(), evidence.skipped)
+    return rows
 
 
 def _own_family(evidence: Evidence, verdicts: pl.LazyFrame) -> list[str]:

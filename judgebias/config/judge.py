@@ -117,6 +117,9 @@ class WireJudge(_Judge):
         if self.soft and self.provider == "anthropic":
             msg = "soft verdicts need token log-probabilities, which Anthropic does not give"
             raise ValueError(msg)
+        if self.soft and self.verdict == "tool":
+            msg = 'soft verdicts need verdict = "json_schema" or "text": tool arguments carry none'
+            raise ValueError(msg)
         if self.soft and self.criteria:
             msg = "soft verdicts need one verdict word, which criteria do not have"
             raise ValueError(msg)

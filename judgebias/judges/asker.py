@@ -20,7 +20,7 @@ from judgebias.errors import JudgeHalted
 from judgebias.judges.asking import Asking
 from judgebias.judges.body import dig, parse, string
 from judgebias.judges.classify import classify, read_fault
-from judgebias.judges.gate import Gate, SharedPause
+from judgebias.judges.gate import Gate, SharedPause, Unaffordable
 from judgebias.judges.outcome import (
     Answered,
     Halt,
@@ -121,7 +121,7 @@ class Asker:
             policy = replace(self._policy, unusable_tries=1) if adaptable else self._policy
             outcome = await self._try(asking, form, policy)
             following = adapt(form, outcome, self._config)
-            if following is None:
+            if following is None or asking.unaffordable:
                 break
             form, asking.tries = following, Tries()
         if self._config.soft:
@@ -148,12 +148,19 @@ class Asker:
         async def attempt() -> Outcome:
             outcome = await self._send(asking, prompt, form)
             asking.tries.add(outcome)
+            asking.last = outcome
             self._note(outcome)
             return outcome
 
-        outcome = await attempt()
-        if worth_another(outcome, asking.tries, policy):
-            outcome = await persist(outcome, attempt, asking.tries, policy, self._sleep)
+        try:
+            outcome = await attempt()
+            if worth_another(outcome, asking.tries, policy):
+                outcome = await persist(outcome, attempt, asking.tries, policy, self._sleep)
+        except Unaffordable:
+            if asking.last is None:
+                raise
+            # A call whose next try cannot be bought is the failure that it is by now.
+            asking.unaffordable, outcome = True, asking.last
         return outcome
 
     def _note(self, outcome: Outcome) -> None:
@@ -163,8 +170,9 @@ class Asker:
         if isinstance(outcome, RateLimited):
             self._gate.rate_limited(outcome.after_s)
         elif isinstance(outcome, Transient):
-            if self._streak.request_failed():
-                self._gate.rate_limited(None)
+            self._gate.failed(trouble=self._streak.request_failed())
+            if self._streak.outlasted:
+                self._halt(f"nothing was answered for long: {outcome.message}", "run again later")
         elif isinstance(outcome, Answered):
             self._streak.success()
         else:
@@ -183,6 +191,8 @@ class Asker:
     async def _send(self, asking: Asking, prompt: Prompt, form: WireForm) -> Outcome:
         """Send one request, within the total deadline."""
         self._stop_if_halted()
+        if asking.requests and not await self._gate.again(asking.call):
+            raise Unaffordable
         await self._gate.admit(estimate_tokens(len(prompt)))
         # A pause may have been long; meanwhile another call may have met the end.
         self._stop_if_halted()
@@ -223,7 +233,7 @@ class Asker:
         usage = self._wire.usage(body)
         asking.usages.append(usage)
         asking.model = string(dig(body, "model")) or None
-        self._gate.observed(received.headers, usage.input_tokens)
+        self._gate.observed(received.headers, _counted(usage), estimate_tokens(len(prompt)))
         spoken = self._wire.spoken(body)
         if spoken is None:
             asking.raw = whole
@@ -245,6 +255,13 @@ class Asker:
                 reason = f"call after call fails: {message}"
                 self._halt(reason, "mend what it says, then run again")
         return reply
+
+
+def _counted(usage: Usage) -> int | None:
+    """Count the tokens that fall under a limit: those read and those written."""
+    if usage.input_tokens is None:
+        return None
+    return usage.input_tokens + (usage.output_tokens or 0)
 
 
 def _no_json(whole: str, error: ValueError) -> Unusable:

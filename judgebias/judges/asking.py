@@ -31,6 +31,10 @@ class Asking:
     request_id: str | None = None
     latency_ms: float | None = None
     soft: Probabilities | None = None
+    last: Outcome | None = None
+    """What the last request came to."""
+    unaffordable: bool = False
+    """No more requests of it can be bought."""
 
     def reply(self, outcome: Outcome, key: Secret, price: Price | None) -> Reply:
         """End the call; the key is taken out of whatever a server has echoed."""

@@ -1,7 +1,7 @@
 """Who may send now: the one place where calls of a judge wait for each other.
 
 `SharedPause` is the gate of a single process. A gate that shares a limit over the whole cluster
-has the same three methods.
+has the same methods.
 """
 
 from __future__ import annotations
@@ -12,9 +12,19 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
+from judgebias.calls import Call
+
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 LONGEST_RAMP_S = 10.0
+
+
+class NotSent(Exception):
+    """A request is not sent because the run stops: its call stays pending."""
+
+
+class Unaffordable(NotSent):
+    """A request is not sent because the run's budget has nothing left for it."""
 
 
 class Gate(Protocol):
@@ -24,11 +34,21 @@ class Gate(Protocol):
         """Wait until a request with about so many input tokens may be sent."""
         ...
 
+    async def again(self, call: Call) -> bool:
+        """Tell whether one more request of a call may be bought."""
+        ...
+
     def rate_limited(self, after_s: float | None) -> None:
         """Take note of a refusal; None = the server does not say for how long."""
         ...
 
-    def observed(self, headers: Mapping[str, str], tokens: int | None) -> None:
+    def failed(self, *, trouble: bool) -> None:
+        """Take note of a request that failed for a moment; `trouble` = so many in a row."""
+        ...
+
+    def observed(
+        self, headers: Mapping[str, str], tokens: int | None, estimated: int | None = None
+    ) -> None:
         """Take note of an accepted request: its headers, and its tokens where they are known."""
         ...
 
@@ -55,6 +75,15 @@ class SharedPause:
         while (left := self._until - self._clock()) > 0:
             await self._sleep(left + self._draw() * self._ramp)
 
+    async def again(self, call: Call) -> bool:  # noqa: ARG002 - this gate has no budget
+        """Everything may be bought."""
+        return True
+
+    def failed(self, *, trouble: bool) -> None:
+        """Pause after many failures in a row."""
+        if trouble:
+            self.rate_limited(None)
+
     def rate_limited(self, after_s: float | None) -> None:
         """Pause as long as told, or for a growing, random time; never shorten a pause."""
         now = self._clock()
@@ -67,6 +96,11 @@ class SharedPause:
         self._ramp = min(LONGEST_RAMP_S, after_s / 2)
         self._until = max(self._until, now + after_s)
 
-    def observed(self, headers: Mapping[str, str], tokens: int | None) -> None:  # noqa: ARG002
+    def observed(
+        self,
+        headers: Mapping[str, str],  # noqa: ARG002
+        tokens: int | None,  # noqa: ARG002
+        estimated: int | None = None,  # noqa: ARG002
+    ) -> None:
         """Forget the strikes."""
         self._strikes = 0

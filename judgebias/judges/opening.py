@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from judgebias.config import JudgeConfig, WireJudge
+from judgebias.judges.gate import Gate
 from judgebias.judges.judge import Judge
 from judgebias.judges.local import open_local
 from judgebias.judges.open_judge import open_judge
@@ -15,7 +16,14 @@ from judgebias.progress import FormData
 from judgebias.prompts import Template, load_template
 
 
-def open_any(config: JudgeConfig, base: str, *, window: int, form: FormData | None) -> Judge:
+def open_any(
+    config: JudgeConfig,
+    base: str,
+    *,
+    window: int,
+    form: FormData | None,
+    gate: Gate | None = None,
+) -> Judge:
     """Make a judge; its key is read here and nowhere else.
 
     Parameters
@@ -28,12 +36,14 @@ def open_any(config: JudgeConfig, base: str, *, window: int, form: FormData | No
         Calls under way at most; the pool of connections has this size.
     form
         The verdict form the run has settled on; None = the first call settles it.
+    gate
+        What a judge on the wire shares its limit through; None = a pause of its own.
     """
     if not isinstance(config, WireJudge):
         return open_local(config, base)
     key = read_key(config, os.environ, Path(base))
     known = None if form is None else WireForm.from_json(form)
-    return open_judge(config, template_of(config, base), key, window=window, form=known)
+    return open_judge(config, template_of(config, base), key, window=window, gate=gate, form=known)
 
 
 def template_of(config: WireJudge, base: str) -> Template:

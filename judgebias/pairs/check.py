@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from judgebias.leaks import LEAK_COLUMNS
 from judgebias.pairs.block import Fault, Faults
 from judgebias.pairs.spec import COLUMNS, NUMBERS, REQUIRED, ROW_BYTES, PairsSpec
 from judgebias.verdicts import Winner
@@ -34,6 +35,17 @@ def find_faults(frame: pl.DataFrame, spec: PairsSpec) -> Faults:
     for row, flags in zip(rows, broken[rows].iter_rows(), strict=True):
         rule = rules[flags.index(True)]
         faults[row] = Fault(field=rule.field, reason=rule.reason)
+    return faults
+
+
+def find_leaking(frame: pl.DataFrame) -> Faults:
+    """Find the rows whose answers tell who wrote them, and name what they tell."""
+    faults: Faults = {}
+    for column in reversed(LEAK_COLUMNS):
+        side = column[-1]
+        for row in frame[column].is_not_null().arg_true():
+            reason = f"identity leak ({frame[column][row]}), and on_leak = skip"
+            faults[row] = Fault(field=f"answer_{side}", reason=reason)
     return faults
 
 

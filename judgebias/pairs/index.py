@@ -9,6 +9,7 @@ from struct import Struct
 import polars as pl
 
 from judgebias.calls import KEY_BYTES
+from judgebias.leaks import LEAK_COLUMNS
 from judgebias.pairs.spec import PairsSpec
 from judgebias.tone import DENSITY_COLUMNS, pair_densities
 
@@ -22,11 +23,14 @@ INDEX = {
     "gold": pl.String,
     "cluster": pl.String,
     "question_id": pl.String,
+    "text_id_a": pl.UInt64,
+    "text_id_b": pl.UInt64,
     "len_a": pl.Int64,
     "len_b": pl.Int64,
     "identical": pl.Boolean,
     "n_bytes": pl.Int64,
     **dict.fromkeys(DENSITY_COLUMNS, pl.Float32),
+    **dict.fromkeys(LEAK_COLUMNS, pl.String),
 }
 """Columns of `Survey.index`."""
 PRIVATE = {"offset": pl.Int32, "key": pl.UInt64, "rest": pl.UInt64}
@@ -37,7 +41,7 @@ _length = Struct("<Q").pack
 
 
 def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
-    """Reduce accepted rows (with their `block` and `offset`) to rows of the index."""
+    """Reduce accepted rows (with their `block`, `offset` and leaks) to rows of the index."""
     texts = ("question", "answer_a", "answer_b")
     digests, questions = _hash(frame)
     cluster = {"question": pl.col("question_id"), "pair": pl.lit(None, pl.String)}
@@ -50,6 +54,9 @@ def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
             frame.select(rest).hash_rows().alias("rest"),
             pl.col("answer_a").str.len_chars().cast(pl.Int64).alias("len_a"),
             pl.col("answer_b").str.len_chars().cast(pl.Int64).alias("len_b"),
+            # Equal texts have equal ids within one survey; what must last has its digest.
+            pl.col("answer_a").hash().alias("text_id_a"),
+            pl.col("answer_b").hash().alias("text_id_b"),
             (pl.col("answer_a") == pl.col("answer_b")).alias("identical"),
             *(
                 density.cast(pl.Float32)

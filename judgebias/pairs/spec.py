@@ -46,6 +46,8 @@ class PairsSpec:
     """Rows in a block; 0 for up to 2048."""
     empty: Literal["judge", "reject"] = "judge"
     """What becomes of an empty or blank answer."""
+    on_leak: Literal["warn", "skip"] = "warn"
+    """What becomes of a pair with an answer that tells who wrote it."""
     cluster: str = "question"
     """`question`, `pair`, or the column that names a pair's cluster."""
     base: Path = Path()

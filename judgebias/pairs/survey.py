@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from judgebias.calls import KEY_BYTES
+from judgebias.leaks import find_leaks
 from judgebias.pairs.block import Block, Chunk, Faults, Reject, Source
-from judgebias.pairs.check import find_faults
+from judgebias.pairs.check import find_faults, find_leaking
 from judgebias.pairs.columns import fill_labels
 from judgebias.pairs.csv import read_chunks as read_csv
 from judgebias.pairs.header import Header
@@ -44,6 +45,8 @@ class Survey:
     """What the user should be told, a line each."""
     fingerprint: str
     """Names the set of pairs, whatever their order and files."""
+    skipped: dict[str, int]
+    """Task -> pairs left out for an identity leak; they are among the rejects."""
 
 
 def survey_pairs(spec: PairsSpec, *, on_reject: Callable[[Reject], None] | None = None) -> Survey:
@@ -87,10 +90,15 @@ class _Ledger:
     rejects: list[Reject] = field(default_factory=list[Reject])
     blocks: list[Block] = field(default_factory=list[Block])
     frames: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    skipped: dict[str, int] = field(default_factory=dict[str, int])
 
     def add(self, source: Source, chunk: Chunk) -> None:
         frame = fill_labels(chunk.frame)
-        faults = dict(sorted((find_faults(frame, self.spec) | chunk.faults).items()))
+        frame = frame.with_columns(find_leaks(frame))
+        faults = find_faults(frame, self.spec) | chunk.faults
+        if self.spec.on_leak == "skip":
+            faults = self._leaking(frame, faults) | faults
+        faults = dict(sorted(faults.items()))
         self._reject(source, chunk, faults)
         self.n_rows += frame.height - sum(fault is None for fault in faults.values())
         frame = self._cut(source, chunk, list(faults), frame)
@@ -98,6 +106,13 @@ class _Ledger:
             frame = frame.filter(_all_but(frame.height, list(faults)))
         self.n_blank_questions += frame.height - int(frame["question"].str.contains(r"\S").sum())
         self._keep(to_index(frame, self.spec))
+
+    def _leaking(self, frame: pl.DataFrame, faults: Faults) -> Faults:
+        """Find the leaks of rows that are no rejects anyhow, and count them by task."""
+        leaking = {row: f for row, f in find_leaking(frame).items() if row not in faults}
+        for task in frame["task"][list(leaking)]:
+            self.skipped[task] = self.skipped.get(task, 0) + 1
+        return leaking
 
     def _reject(self, source: Source, chunk: Chunk, faults: Faults) -> None:
         for place, fault in faults.items():
@@ -157,6 +172,7 @@ class _Ledger:
             n_rejects=self.n_rejects,
             notices=self.notices,
             fingerprint=_fingerprint(distinct.index["digest"]),
+            skipped=dict(sorted(self.skipped.items())),
         )
 
     def _place(self, block: int, offset: int) -> str:
@@ -176,6 +192,12 @@ class _Ledger:
             self.notices.append(
                 f"{self.n_blank_questions} pairs have an empty or blank question;"
                 " with cluster = question they are one cluster"
+            )
+        n_skipped = sum(self.skipped.values())
+        if n_skipped:
+            self.notices.append(
+                f"{n_skipped} pairs have an answer that tells who wrote it and are left out"
+                " (on_leak = skip): each is a line among the rejects"
             )
         if index.is_empty():
             self.notices.append("no pairs to judge: every figure will be not available")

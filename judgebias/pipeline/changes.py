@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 import polars as pl
 
 from judgebias.config import RunConfig
-from judgebias.design import Design, Mask, Words
+from judgebias.design import Design, Words
 from judgebias.rundir import Manifest, design_of
 
 _KEY = ["task", "pair_id"]
@@ -37,7 +37,12 @@ def changes_of_input(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
 
 
 def changes_of_run(
-    old: Manifest, config: RunConfig, design: Design, words: Words, only: Collection[str] = ()
+    old: Manifest,
+    config: RunConfig,
+    design: Design,
+    words: Words,
+    only: Collection[str] = (),
+    questions: Words | None = None,
 ) -> list[str]:
     """Compare what an earlier start asked of the present input with what this one asks.
 
@@ -51,9 +56,16 @@ def changes_of_run(
         The digests of the input's pairs.
     only
         The judges that are asked now; () = all.
+    questions
+        The digests of the pairs' questions, for `sampled`.
     """
     names = [judge.name for judge in config.judges]
-    lines = [*_judges(old, names), *_sample(old, design, words, names, only)]
+    n_calls = sum(int(mask.sum()) for mask in design.asked(words, questions).values())
+    lines = [
+        *_judges(old, names),
+        *_orders(old.config, config),
+        *_sample(old, design, words, names, only, n_calls),
+    ]
     if old.config.cluster != config.cluster:
         lines.append(
             f"cluster = {config.cluster!r} instead of {old.config.cluster!r}: {_ALL_TABLES}"
@@ -82,19 +94,43 @@ def _judges(old: Manifest, names: Collection[str]) -> Iterator[str]:
         yield f"{_named(new)} came new to the run file"
 
 
+def _orders(old: RunConfig, new: RunConfig) -> Iterator[str]:
+    """Say how the orders asked differ from those of the last start, which is allowed either way."""
+    if old.orders != new.orders:
+        yield (
+            f'orders was "{old.orders}" and is "{new.orders}" now: calls on disk count as far as '
+            f"they are asked now, and the others are {_OUT}"
+        )
+    elif new.orders == "sampled" and new.swap_fraction < old.swap_fraction:
+        yield (
+            f"swap_fraction was {old.swap_fraction} and is {new.swap_fraction} now: second calls "
+            f"beyond the smaller sample are {_OUT}"
+        )
+    if old.seed != new.seed and old.orders == new.orders and new.orders in ("sampled", "random"):
+        yield (
+            f"seed was {old.seed} and is {new.seed} now: the orders asked are drawn anew, "
+            f"and replies outside them are {_OUT}"
+        )
+
+
 def _sample(
-    old: Manifest, design: Design, words: Words, names: Collection[str], only: Collection[str]
+    old: Manifest,
+    design: Design,
+    words: Words,
+    names: Collection[str],
+    only: Collection[str],
+    n_calls: int,
 ) -> Iterator[str]:
-    was, now = _pairs(design_of(old), words), _pairs(design, words)
+    was, now = design_of(old).chosen(words), design.chosen(words)
     before, after = int(was.sum()), int(now.sum())
     gone, come = int((was & ~now).sum()), int((now & ~was).sum())
-    if gone or come:
+    # A start that only showed self pairs asked no pair: there is no sample to compare with.
+    if before and (gone or come):
         left = f", {gone:,} left it: the replies are {_OUT}" if gone else ""
         yield f"the sample has {after:,} pairs instead of {before:,}: {come:,} came in{left}"
     repeats = old.config.repeats
     if design.repeats != repeats:
-        calls = sum(int(mask.sum()) for mask in design.asked(words).values())
-        n = calls * abs(design.repeats - repeats)
+        n = n_calls * abs(design.repeats - repeats)
         more = f"{n:,} calls more of each judge"
         fewer = f"up to {n:,} replies of each judge are {_OUT}"
         what = more if design.repeats > repeats else fewer
@@ -105,11 +141,6 @@ def _sample(
             f"the tables of {_named(others)}, not asked now, follow: they are made of "
             f"{after:,} pairs and {design.repeats} repeats too"
         )
-
-
-def _pairs(design: Design, words: Words) -> Mask:
-    first, second = design.asked(words).values()
-    return first | second
 
 
 def _named(names: Collection[str]) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from judgebias.pace.budget import Grant, Purse, Spending
 from judgebias.pipeline.blocks import Assignment, TaskBlock
-from judgebias.pipeline.owner import Beat, RunOwner
+from judgebias.pipeline.owner import Beat, Demand, RunOwner
 from judgebias.progress import Counters, FormData, Progress
 
 
@@ -25,6 +26,7 @@ class OwnerHandle:
         blocks: Iterable[TaskBlock],
         forms: Mapping[str, FormData],
         windows: Mapping[str, int],
+        purse: Purse | None,
     ) -> OwnerHandle:
         """Start the owner beside the driver; it takes no CPU of the cluster."""
         here = ray.get_runtime_context().get_node_id()
@@ -33,7 +35,7 @@ class OwnerHandle:
             num_cpus=0,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=here, soft=False),
         )
-        return cls(options.remote(tuple(blocks), dict(forms), dict(windows)))
+        return cls(options.remote(tuple(blocks), dict(forms), dict(windows), purse))
 
     async def register(self, worker: str, actor: str) -> None:
         """See `RunOwner.register`."""
@@ -51,9 +53,13 @@ class OwnerHandle:
         """See `RunOwner.close_block`."""
         await self._actor.close_block.remote(worker, assignment)
 
-    async def beat(self, worker: str, counters: Counters) -> Beat:
+    async def beat(self, worker: str, counters: Counters, demand: Mapping[str, Demand]) -> Beat:
         """See `RunOwner.beat`."""
-        return await self._actor.beat.remote(worker, counters)
+        return await self._actor.beat.remote(worker, counters, demand)
+
+    async def reserve(self, worker: str, spending: Spending) -> Grant:
+        """See `RunOwner.reserve`."""
+        return await self._actor.reserve.remote(worker, spending)
 
     async def form(self, worker: str, judge: str) -> FormData | None:
         """See `RunOwner.form`."""

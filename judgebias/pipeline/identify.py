@@ -67,6 +67,7 @@ def describe(
     identities: Mapping[str, dict[str, Any]],
     survey: Survey,
     design: Design,
+    base: Path,
 ) -> Manifest:
     """Describe a start of the run; a judge that an earlier start had stays on record."""
     merged = {**({} if old is None else old.identities), **identities}
@@ -82,8 +83,11 @@ def describe(
         input_fingerprint=survey.fingerprint,
         n_pairs=survey.index.height,
         n_rejects=survey.n_rejects,
+        skipped=survey.skipped,
         pairs_below=design.pairs_below,
         swap_below=design.swap_below,
+        probed=config.self_pair > 0 or (old is not None and old.probed),
+        base=str(base.absolute()),
         forms={} if old is None else old.forms,
         epoch=1 if old is None else old.epoch + 1,
         started=utc_now(),

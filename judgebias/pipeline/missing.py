@@ -2,69 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from judgebias.calls import Call, Pair, call_keys, call_mask
+from judgebias.calls import KEY_BYTES, Call, Pair, call_keys, call_mask
 from judgebias.design import Mask, words_of
 from judgebias.journal import contains, done_keys, journal_folder
 from judgebias.pairs import read_block
 from judgebias.pipeline.blocks import Assignment
 from judgebias.pipeline.plan import RunPlan
+from judgebias.self_pairs import is_probed, self_digests, self_pair
 from judgebias.verdicts import Order
 
 Done = npt.NDArray[np.uint64]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Wanted:
+    """The calls of a block in one order and repeat."""
+
+    order: Order
+    repeat: int
+    todo: list[bool]
+    """For each pair of the block, whether the call is to be asked."""
+    keys: bytes
+
+
 def missing_calls(
     plan: RunPlan, assignment: Assignment, done: Done, tried: Mapping[bytes, int]
 ) -> list[Call]:
-    """Make the block's calls that have no verdict yet, both orders of a pair together."""
+    """Make the calls of a block that have no verdict yet: pairs in both orders, then items."""
     pairs = read_block(plan.blocks[assignment.block.number], plan.spec)
-    digests = [pair.digest() for pair in pairs]
+    digests = b"".join(pair.digest() for pair in pairs)
+    sources = _sources(plan, assignment, done)
+    both = list(_wanted_pairs(plan, assignment.block.judge, pairs, digests, sources))
+    calls = _calls(pairs, digests, both, tried)
+    for order, items in _items(plan, assignment.block.judge, digests):
+        named = self_digests(digests, order)
+        todo = list(_wanted(plan, assignment.block.judge, named, {order: items}, sources))
+        same = [
+            self_pair(pair, order) if is_item else pair
+            for pair, is_item in zip(pairs, items.tolist(), strict=True)
+        ]
+        calls += _calls(same, named, todo, tried)
+    return calls
+
+
+def _sources(plan: RunPlan, assignment: Assignment, done: Done) -> list[Done]:
+    if not assignment.again:
+        return [done]
+    # A dead worker's replies are newer than the keys this run started with.
     judge = assignment.block.judge
-    joined, fingerprint = b"".join(digests), plan.fingerprints[judge]
-    sources = [done]
-    if assignment.again:
-        # A dead worker's replies are newer than the keys this run started with.
-        with journal_folder(plan.journal, since_epoch=plan.epoch) as folder:
-            newer = done_keys(folder, {judge: fingerprint}, since_epoch=plan.epoch)
-        sources.append(newer)
-    asked = plan.design.asked(words_of(joined))
-    wanted: list[tuple[int, Order, list[bool], bytes]] = []
+    mine = {judge: plan.fingerprints[judge]}
+    with journal_folder(plan.journal, since_epoch=plan.epoch) as folder:
+        return [done, done_keys(folder, mine, since_epoch=plan.epoch)]
+
+
+def _wanted_pairs(
+    plan: RunPlan, judge: str, pairs: list[Pair], digests: bytes, sources: list[Done]
+) -> Iterator[_Wanted]:
+    questions = None
+    if plan.design.orders == "sampled":
+        questions = words_of(b"".join(pair.question_digest() for pair in pairs))
+    asked = plan.design.asked(words_of(digests), questions)
+    return _wanted(plan, judge, digests, asked, sources)
+
+
+def _items(plan: RunPlan, judge: str, digests: bytes) -> Iterator[tuple[Order, Mask]]:
+    """Find the block's texts that are items of the probe, with whose text it is."""
+    config = next(config for config in plan.config.judges if config.name == judge)
+    if not plan.items.size or not is_probed(config):
+        return
+    for order in Order:
+        items = contains(plan.items, self_digests(digests, order))
+        if items.any():
+            yield order, items
+
+
+def _wanted(
+    plan: RunPlan,
+    judge: str,
+    digests: bytes,
+    asked: Mapping[Order, Mask],
+    sources: list[Done],
+) -> Iterator[_Wanted]:
     for repeat in range(1, plan.design.repeats + 1):
-        for order in Order:
-            keys = call_keys(joined, call_mask(fingerprint, order, repeat))
-            todo = asked[order] & ~_done(keys, sources)
-            wanted.append((repeat, order, todo.tolist(), keys))
-    return _calls(pairs, digests, wanted, tried)
+        for order, mask in asked.items():
+            keys = call_keys(digests, call_mask(plan.fingerprints[judge], order, repeat))
+            todo = mask & ~_done(keys, sources)
+            yield _Wanted(order=order, repeat=repeat, todo=todo.tolist(), keys=keys)
 
 
 def _done(keys: bytes, sources: list[Done]) -> Mask:
-    found = np.zeros(len(keys) // 16, dtype=bool)
+    found = np.zeros(len(keys) // KEY_BYTES, dtype=bool)
     for source in sources:
         found |= contains(source, keys)
     return found
 
 
 def _calls(
-    pairs: list[Pair],
-    digests: list[bytes],
-    wanted: list[tuple[int, Order, list[bool], bytes]],
-    tried: Mapping[bytes, int],
+    pairs: list[Pair], digests: bytes, wanted: list[_Wanted], tried: Mapping[bytes, int]
 ) -> list[Call]:
     return [
         Call(
             pair=pair,
-            order=order,
-            repeat=repeat,
-            key=(key := keys[16 * i : 16 * i + 16]),
-            digest=digest,
+            order=one.order,
+            repeat=one.repeat,
+            key=(key := one.keys[at : at + KEY_BYTES]),
+            digest=digests[at : at + KEY_BYTES],
             tried=tried.get(key, 0),
         )
-        for i, (pair, digest) in enumerate(zip(pairs, digests, strict=True))
-        for repeat, order, todo, keys in wanted
-        if todo[i]
+        for i, (at, pair) in enumerate(zip(range(0, len(digests), KEY_BYTES), pairs, strict=True))
+        for one in wanted
+        if one.todo[i]
     ]

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from judgebias.pace.budget import Answer, Grant, Purse, Spending
+from judgebias.pace.shares import Shares
 from judgebias.pipeline.blocks import Assignment, BlockQueue, TaskBlock
 from judgebias.progress import Counters, FormData, Progress
 
@@ -20,6 +22,17 @@ LEASE_S = 2.0
 BEAT_S = 0.5
 LOST_S = 30.0
 """Seconds without a beat after which a worker counts as dead even if nobody replaced it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Demand:
+    """What a worker could use of one judge's window."""
+
+    busy: int
+    """Calls under way."""
+    waiting: int
+    window: int = 0
+    """The whole cluster's window where it is learned; 0 = as configured."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +49,9 @@ class Beat:
     """Whether this process counts as dead: its blocks may be with another one by now."""
     rank: int
     workers: int
-    """This worker is number `rank` (from 0) of `workers`; windows are shared by it."""
+    """This worker is number `rank` (from 0) of `workers`."""
+    windows: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Judge -> calls that this worker may have under way."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -57,6 +72,7 @@ class RunOwner:
         blocks: Iterable[TaskBlock],
         forms: Mapping[str, FormData] | None = None,
         windows: Mapping[str, int] | None = None,
+        purse: Purse | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -71,7 +87,8 @@ class RunOwner:
         self._fault = ""
         self._forms: dict[str, FormData] = dict(forms or {})
         self._settling: dict[str, str] = {}
-        self._windows = dict(windows or {})
+        self._shares = {judge: Shares(size) for judge, size in (windows or {}).items()}
+        self._purse = purse
 
     async def register(self, worker: str, actor: str) -> None:
         """Meet a new worker process; an earlier process of the same actor is dead."""
@@ -86,7 +103,7 @@ class RunOwner:
         while not self._stopping and not self._queue.finished and worker in self._workers:
             rank = list(self._workers).index(worker)
             # A worker whose share of a judge's window is nothing could never ask its blocks.
-            useless = {judge for judge, size in self._windows.items() if size <= rank}
+            useless = {judge for judge, shares in self._shares.items() if shares.total <= rank}
             if assignment := self._queue.take(worker, without=useless):
                 return assignment
             await self._sleep(BEAT_S / 10)
@@ -102,8 +119,24 @@ class RunOwner:
         if worker in self._workers:
             self._queue.give_back(worker, assignment)
 
-    async def beat(self, worker: str, counters: Counters) -> Beat:
-        """Renew a worker's lease and take its counters."""
+    async def reserve(self, worker: str, spending: Spending) -> Grant:
+        """Settle what a worker spent and reserve what it needs from the run's budget."""
+        if self._purse is None:
+            msg = "a run without a budget has nothing to reserve"
+            raise RuntimeError(msg)
+        if worker not in self._workers:
+            # A process that counts as dead: all that it held counts as spent already.
+            return Grant(answer=Answer.SPENT)
+        grant = self._purse.exchange(worker, spending)
+        if self._purse.exhausted:
+            for judge in self._shares:
+                self._queue.drop(judge)
+        return grant
+
+    async def beat(
+        self, worker: str, counters: Counters, demand: Mapping[str, Demand] | None = None
+    ) -> Beat:
+        """Renew a worker's lease, take its counters, and divide the windows anew."""
         now = self._clock()
         state = self._workers.get(worker)
         lease = 0.0
@@ -113,6 +146,7 @@ class RunOwner:
                 lease = max(0.0, min(LEASE_S, self._driver_seen + LEASE_S - now))
                 state.lease_until = now + lease
         names = list(self._workers)
+        windows = self._divide(worker, demand or {}, now) if state and not state.replaced else {}
         return Beat(
             lease_s=lease,
             stopping=self._stopping,
@@ -120,7 +154,19 @@ class RunOwner:
             buried=state is None,
             rank=names.index(worker) if state else 0,
             workers=max(1, len(names)),
+            windows=windows,
         )
+
+    def _divide(self, worker: str, demand: Mapping[str, Demand], now: float) -> dict[str, int]:
+        parts: dict[str, int] = {}
+        for judge, wanted in demand.items():
+            if (shares := self._shares.get(judge)) is None:
+                continue
+            shares.total = wanted.window or shares.total
+            parts[judge] = shares.ask(
+                worker, busy=wanted.busy, waiting=wanted.waiting, now=now, until=now + LEASE_S
+            )
+        return parts
 
     async def form(self, worker: str, judge: str) -> FormData | None:
         """Give the judge's settled form; None for the one worker that is to settle it.
@@ -175,6 +221,7 @@ class RunOwner:
             fault=self._fault,
             forms=dict(self._forms),
             over=self._queue.finished or (self._stopping and self._queue.idle),
+            budget_spent=self._purse is not None and self._purse.exhausted,
         )
 
     def _totals(self) -> dict[str, dict[str, float]]:
@@ -195,6 +242,10 @@ class RunOwner:
         }
         self._dead[worker] = finished
         self._queue.bury(worker)
+        for shares in self._shares.values():
+            shares.drop(worker)
+        if self._purse is not None:
+            self._purse.forget(worker)
         for judge, reason in self._queue.hopeless.items():
             await self.halt(judge, reason)
 

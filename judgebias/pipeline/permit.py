@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ray.exceptions import RayError
 
 from judgebias.journal import GroupCommit
 from judgebias.pipeline.handle import OwnerHandle
-from judgebias.pipeline.owner import BEAT_S, Beat
+from judgebias.pipeline.owner import BEAT_S, Beat, Demand
 from judgebias.progress import Counters
+
+SOON_S = 0.02
+"""Between two beats at least."""
 
 
 class Lease:
@@ -27,11 +30,14 @@ class Lease:
         worker: str,
         counters: Callable[[], Counters],
         journal: GroupCommit,
+        demand: Callable[[], Mapping[str, Demand]],
     ) -> None:
         self._owner = owner
         self._journal = journal
         self._worker = worker
         self._counters = counters
+        self._demand = demand
+        self._hurry = asyncio.Event()
         self._until = 0.0
         self._parent = os.getppid()
         self._news = asyncio.Event()
@@ -61,12 +67,25 @@ class Lease:
                 heed(beat)
             self._news.set()
             self._news = asyncio.Event()
-            await asyncio.sleep(max(0.0, asked + BEAT_S - time.monotonic()))
+            await self._pause(asked)
+
+    def soon(self) -> None:
+        """Beat before its time: this worker could use more of a window."""
+        self._hurry.set()
+
+    async def _pause(self, asked: float) -> None:
+        await asyncio.sleep(max(0.0, asked + SOON_S - time.monotonic()))
+        try:
+            async with asyncio.timeout(max(0.0, asked + BEAT_S - time.monotonic())):
+                await self._hurry.wait()
+        except TimeoutError:
+            pass
+        self._hurry.clear()
 
     async def _beat(self) -> Beat | None:
         try:
             async with asyncio.timeout(BEAT_S * 4):
-                return await self._owner.beat(self._worker, self._counters())
+                return await self._owner.beat(self._worker, self._counters(), self._demand())
         except (TimeoutError, RayError):
             # An owner that does not answer grants nothing: the lease runs out by itself.
             return None

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from judgebias.config import JudgeConfig, RunConfig
-from judgebias.design import Design
+import numpy as np
+
+from judgebias.config import JudgeConfig, RunConfig, WireJudge
+from judgebias.design import Design, Words
+from judgebias.pace.learning import FIRST_WINDOW
+from judgebias.pace.limits import MOST_IN_FLIGHT
 from judgebias.pairs import Block, PairsSpec
 from judgebias.progress import FormData
 
-DEFAULT_IN_FLIGHT = 256
-"""Calls under way of a judge whose run file names no window, over all workers."""
+LOCAL_IN_FLIGHT = 256
+"""Calls under way of a judge without a network whose run file names no window."""
 
 
 def window_of(judge: JudgeConfig) -> int:
-    """Give the calls that may be under way at once, in the whole cluster."""
-    return judge.max_in_flight or DEFAULT_IN_FLIGHT
+    """Give the calls that may be under way at the start, in the whole cluster."""
+    learned = FIRST_WINDOW if isinstance(judge, WireJudge) else LOCAL_IN_FLIGHT
+    return judge.max_in_flight or learned
+
+
+def most_in_flight(judge: JudgeConfig) -> int:
+    """Give the calls that may ever be under way at once."""
+    return judge.max_in_flight or MOST_IN_FLIGHT
+
+
+def is_learned(judge: JudgeConfig) -> bool:
+    """Tell whether the window grows with what the server bears."""
+    return not judge.max_in_flight and isinstance(judge, WireJudge)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +43,8 @@ class RunPlan:
     """How to read a block of pairs."""
     blocks: tuple[Block, ...]
     design: Design
+    items: Words = field(default_factory=lambda: np.empty((2, 0), dtype=np.uint64))
+    """Digests of the probe's self pairs, sorted, shape (2, n)."""
     journal: str
     """The folder of the journal."""
     epoch: int

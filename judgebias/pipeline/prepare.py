@@ -11,21 +11,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from judgebias.config import FunctionJudge, ReplayJudge, RunConfig, WireJudge
-from judgebias.design import Design, Words, cutoff, draws, words_of
+from judgebias.design import Design, Words, question_words, words_of
 from judgebias.errors import ConfigError, JudgebiasError
 from judgebias.families import families_of, judge_families, own_family_warnings
 from judgebias.judges.local import open_local
+from judgebias.judges.opening import template_of
 from judgebias.judges.secrets import read_key
 from judgebias.objects import is_uri
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.changes import changes_of_input, changes_of_run
+from judgebias.pipeline.drawn import drawn_design, untouched
 from judgebias.pipeline.files import check_files
 from judgebias.pipeline.identify import describe, identify
+from judgebias.pipeline.leaking import leaks_of_run, template_leaks
 from judgebias.pipeline.place import (
     LOCAL,
     checked_address,
@@ -35,9 +37,13 @@ from judgebias.pipeline.place import (
 )
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
+from judgebias.pipeline.spent import check_prices
+from judgebias.pipeline.texts import notices_of_probe, notices_of_texts
 from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import Manifest, RunDir, check_same
+from judgebias.self_pairs import draw_items, item_words
 from judgebias.stored import open_rundir
+from judgebias.summary.leaks import leak_words
 
 
 @contextmanager
@@ -48,6 +54,7 @@ def prepared(
     limit: int = 0,
     only: tuple[str, ...] = (),
     take_over: bool = False,
+    probe: bool = False,
 ) -> Generator[Ready]:
     """Check everything and hold the run directory while the run goes on.
 
@@ -63,6 +70,8 @@ def prepared(
         Ask only these judges now; () = all.
     take_over
         Own the run directory even if another host's process seems to.
+    probe
+        Ask the self-pair probe only; the pairs stay as an earlier start left them.
 
     Raises
     ------
@@ -76,7 +85,7 @@ def prepared(
     rundir.prepare()
     with rundir.owned(take_over=take_over):
         to_file = partial(_survey_to_file, rundir=rundir)
-        checked = _read(config, base, rundir, limit, only, to_file)
+        checked = _read(config, base, rundir, limit, only, to_file, probe=probe)
         rundir.write_index(checked.survey.index)
         torn = _recovered(rundir)
         rundir.write_manifest(checked.manifest)
@@ -100,6 +109,9 @@ class _Checked:
     survey: Survey
     words: Words
     design: Design
+    """What this start asks of the pairs."""
+    items: Words
+    """What it asks of the probe."""
     manifest: Manifest
     notices: list[str]
 
@@ -111,10 +123,13 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
     refuse_lost_folder("out", config.out)
     refuse_crowd(checked_address(config.engine.address) or LOCAL, config.engine.workers)
     _refuse_own_outputs(config, base)
+    check_prices(config.budget, [j for j in config.judges if not only or j.name in only])
     for judge in config.judges:
         asked = not only or judge.name in only
         if asked and isinstance(judge, FunctionJudge | ReplayJudge):
             open_local(judge, str(base))
+        if isinstance(judge, WireJudge):
+            template_of(judge, str(base))
     return open_rundir(config.out, base)
 
 
@@ -151,6 +166,8 @@ def _read(
     limit: int,
     only: tuple[str, ...],
     survey_by: Callable[[PairsSpec], Survey],
+    *,
+    probe: bool = False,
 ) -> _Checked:
     """Read the whole input once, and compare it with an earlier start."""
     old = rundir.manifest() if rundir.exists else None
@@ -159,18 +176,25 @@ def _read(
         check_same(old, identities)
     survey = survey_by(_spec(config, base))
     words = words_of(b"".join(survey.index["digest"]))
-    design = _design(config, words, limit)
-    notices = [*survey.notices]
+    questions = question_words(survey.index["question_id"], config.orders)
+    design = drawn_design(config, words, limit, questions=questions, old=old)
+    kept = untouched(design, old) if probe else design
+    notices = [*survey.notices, *notices_of_texts(config, survey.index)]
     models = pl.concat([survey.index["model_a"], survey.index["model_b"]]).drop_nulls().unique()
     notices += own_family_warnings(judge_families(config), models, families_of(config))
+    leaks = leaks_of_run(config, survey, words, design)
+    notices += [*leak_words(leaks, config.on_leak), *template_leaks(config, survey, base)]
     if old is not None:
         notices += changes_of_input(rundir.scan_index().collect(), survey.index)
-        notices += changes_of_run(old, config, design, words, only)
+        notices += changes_of_run(old, config, kept, words, only, questions)
+    items = draw_items(survey.index, count=config.self_pair, seed=config.seed)
+    notices += notices_of_probe(config, items.height)
     return _Checked(
         survey=survey,
         words=words,
-        design=design,
-        manifest=describe(config, old, identities, survey, design),
+        items=item_words(items),
+        design=replace(design, pairs_below=0) if probe else design,
+        manifest=describe(config, old, identities, survey, kept, base),
         notices=notices,
     )
 
@@ -189,6 +213,7 @@ def _ready(
         spec=_spec(config, base),
         blocks=tuple(checked.survey.blocks),
         design=checked.design,
+        items=checked.items,
         journal=rundir.journal_place,
         epoch=manifest.epoch,
         fingerprints={name: bytes.fromhex(text) for name, text in manifest.fingerprints.items()},
@@ -205,6 +230,7 @@ def _spec(config: RunConfig, base: Path) -> PairsSpec:
         columns=config.columns,
         pairs_per_block=config.engine.pairs_per_block,
         empty=config.empty,
+        on_leak=config.on_leak,
         cluster=config.cluster,
         base=base,
     )
@@ -224,28 +250,11 @@ def _survey_to_file(spec: PairsSpec, rundir: RunDir) -> Survey:
             temporary.unlink()
             raise
     temporary.replace(rundir.rejects)
-    if not survey.n_rejects:
+    n_faulty = survey.n_rejects - sum(survey.skipped.values())
+    if not n_faulty:
         return survey
-    notice = f"{survey.n_rejects:,} input rows cannot be judged: see {rundir.shown(rundir.rejects)}"
+    notice = f"{n_faulty:,} input rows cannot be judged: see {rundir.shown(rundir.rejects)}"
     return replace(survey, notices=[*survey.notices, notice])
-
-
-def _design(config: RunConfig, words: Words, limit: int) -> Design:
-    whole = Design(orders=config.orders, seed=config.seed, repeats=config.repeats)
-    chosen = draws(words, seed=config.seed, salt="pairs")
-    below = cutoff(chosen, limit) if limit else whole.pairs_below
-    swap = 0
-    if config.orders == "sampled":
-        sample = words[chosen < np.uint64(below)] if limit and limit < len(words) else words
-        count = round(config.swap_fraction * len(sample))
-        swap = cutoff(draws(sample, seed=config.seed, salt="swap"), count)
-    return Design(
-        orders=config.orders,
-        seed=config.seed,
-        repeats=config.repeats,
-        pairs_below=below,
-        swap_below=swap,
-    )
 
 
 def _recovered(rundir: RunDir) -> list[str]:

@@ -6,19 +6,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from judgebias.calls import KEY_BYTES, call_keys, call_mask
-from judgebias.design import Words
-from judgebias.journal import contains, done_keys, failed_tries
+from judgebias.calls import KEY_BYTES
+from judgebias.design import Words, question_words
+from judgebias.journal import done_keys, failed_tries
 from judgebias.pairs import Survey
 from judgebias.pipeline.blocks import TaskBlock
+from judgebias.pipeline.left import Counts, Done, Left
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.used_up import split_tries
 from judgebias.rundir import RunDir
+from judgebias.self_pairs import is_probed
 from judgebias.verdicts import Order
 
-Done = npt.NDArray[np.uint64]
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What the design asks of one judge in one repeat."""
+
+    n_ab: int
+    n_ba: int
+    n_both: int
+    """Pairs asked in both orders."""
+    n_items: int
+    """Self pairs of the probe; recorded judges are asked none."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs asked in one order at least."""
+        return self.n_ab + self.n_ba - self.n_both
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,8 +50,9 @@ class Ready:
     """Keys of calls that are not to be asked: verdicts, and calls whose tries are used up."""
     tried: Mapping[bytes, int]
     """Key -> tries so far, of calls that failed and are asked again."""
+    asked: Asked
     expected: Mapping[str, int]
-    """Judge -> calls of the design."""
+    """Judge -> calls of the design, the probe's included."""
     missing: Mapping[str, int]
     """Judge -> calls still to be asked."""
     text_bytes: Mapping[str, int]
@@ -56,24 +73,42 @@ def make_ready(
     names = [judge.name for judge in plan.config.judges if not only or judge.name in only]
     mine = {name: plan.fingerprints[name] for name in names}
     done, tried, given_up = _done(plan, rundir, mine)
-    per_pair = {name: _missing_by_pair(plan, mine[name], words, done) for name in names}
-    sizes = survey.index["n_bytes"].to_numpy()
-    n_asked = sum(int(asked.sum()) for asked in plan.design.asked(words).values())
+    orders = plan.design.asked(
+        words, question_words(survey.index["question_id"], plan.design.orders)
+    )
+    left = Left(plan=plan, survey=survey, words=words, orders=orders, done=done)
+    items = {order: left.items(order) for order in Order}
+    per_pair = {name: left.pairs(fingerprint) for name, fingerprint in mine.items()}
+    per_item = {name: left.self_pairs(name, items) for name in names}
+    asked = Asked(
+        n_ab=int(orders[Order.AB].sum()),
+        n_ba=int(orders[Order.BA].sum()),
+        n_both=int((orders[Order.AB] & orders[Order.BA]).sum()),
+        n_items=sum(int(chosen.sum()) for chosen in items.values()),
+    )
+    probed = {judge.name for judge in plan.config.judges if is_probed(judge)}
+    per_repeat = {
+        name: asked.n_ab + asked.n_ba + asked.n_items * (name in probed) for name in names
+    }
+    calls = {
+        name: per_pair[name] + sum(per_item[name].values(), 0 * per_pair[name]) for name in names
+    }
     return Ready(
         plan=plan,
         rundir=rundir,
         survey=survey,
-        blocks=_blocks(survey, per_pair),
+        blocks=_blocks(survey, calls),
         done=done,
         tried=tried,
-        expected=dict.fromkeys(names, n_asked * plan.design.repeats),
-        missing={name: int(calls.sum()) for name, calls in per_pair.items()},
-        text_bytes={name: int(sizes @ calls) for name, calls in per_pair.items()},
+        asked=asked,
+        expected={name: n * plan.design.repeats for name, n in per_repeat.items()},
+        missing={name: int(n.sum()) for name, n in calls.items()},
+        text_bytes={name: left.n_bytes(per_pair[name], per_item[name]) for name in names},
         notices=(*notices, *given_up),
     )
 
 
-def _blocks(survey: Survey, per_pair: Mapping[str, npt.NDArray[np.int64]]) -> tuple[TaskBlock, ...]:
+def _blocks(survey: Survey, per_pair: Mapping[str, Counts]) -> tuple[TaskBlock, ...]:
     """Make a task block per block and judge that has something left, judges in turn."""
     block_of, n_blocks = survey.index["block"].to_numpy(), len(survey.blocks)
     left = {
@@ -86,19 +121,6 @@ def _blocks(survey: Survey, per_pair: Mapping[str, npt.NDArray[np.int64]]) -> tu
         for name, calls in left.items()
         if calls[block]
     )
-
-
-def _missing_by_pair(
-    plan: RunPlan, fingerprint: bytes, words: Words, done: Done
-) -> npt.NDArray[np.int64]:
-    """Count for each pair the calls of one judge that are neither done nor given up."""
-    left = np.zeros(len(words), dtype=np.int64)
-    asked, joined = plan.design.asked(words), words.tobytes()
-    for repeat in range(1, plan.design.repeats + 1):
-        for order in Order:
-            keys = call_keys(joined, call_mask(fingerprint, order, repeat))
-            left += asked[order] & ~contains(done, keys)
-    return left
 
 
 def _done(

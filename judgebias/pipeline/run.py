@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from types import FrameType
 
@@ -18,14 +18,18 @@ from ray.exceptions import RayError
 
 from judgebias.config import JudgeConfig
 from judgebias.errors import RayLost
+from judgebias.pace.budget import Purse
+from judgebias.pace.limits import Group, groups_of
 from judgebias.pipeline.blocks import OPEN
 from judgebias.pipeline.cluster import connected
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.health import Health
 from judgebias.pipeline.nodes import check_nodes
+from judgebias.pipeline.pacers import PacerHandle, start_pacers
 from judgebias.pipeline.plan import window_of
 from judgebias.pipeline.pool import Pool, pool_of
 from judgebias.pipeline.ready import Ready
+from judgebias.pipeline.spent import bounded, spent_so_far
 from judgebias.pipeline.worker import Worker
 from judgebias.progress import Progress, RunEnd
 
@@ -43,14 +47,18 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
     with connected(engine.address, workers=engine.workers, shared_bytes=shared) as cpus:
         windows = {name: window_of(judge) for name, judge in _judges(ready).items()}
         check_nodes(ready)
-        owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows)
-        turns = _Turns(ready, owner, pool_of(engine, cpus, len(ready.blocks)))
+        owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows, _purse(ready))
+        pacers = start_pacers(_groups(ready))
+        pool = pool_of(engine, cpus, len(ready.blocks))
+        turns = _Turns(ready, owner, pool, pacers)
         health = Health()
         with _interrupts(owner.stop) as interrupted, closing(health):
             turns.start()
             _follow(turns, owner, health, end, watch)
         end.interrupted = interrupted.is_set()
         owner.close()
+        for pacer in pacers.values():
+            pacer.close()
     # A node that cannot judge ends its worker as well, and the owner knows why.
     if turns.error is not None and not end.fault:
         raise turns.error
@@ -89,6 +97,17 @@ def _follow(
         ) from error
 
 
+def _groups(ready: Ready) -> list[Group]:
+    """Find the limit groups of the judges that have something to ask."""
+    groups = groups_of(ready.plan.config.judges)
+    return [group for group in groups if any(ready.missing.get(name) for name in group.judges)]
+
+
+def _purse(ready: Ready) -> Purse | None:
+    budget = ready.plan.config.budget
+    return Purse(budget, spent_so_far(ready)) if bounded(budget) else None
+
+
 def _judges(ready: Ready) -> dict[str, JudgeConfig]:
     return {judge.name: judge for judge in ready.plan.config.judges}
 
@@ -96,11 +115,13 @@ def _judges(ready: Ready) -> dict[str, JudgeConfig]:
 class _Turns(threading.Thread):
     """Consumes the dataset, so that the main thread stays free for signals and progress."""
 
-    def __init__(self, ready: Ready, owner: OwnerHandle, pool: Pool) -> None:
+    def __init__(
+        self, ready: Ready, owner: OwnerHandle, pool: Pool, pacers: Mapping[str, PacerHandle]
+    ) -> None:
         super().__init__(name="turns", daemon=True)
         self.asked = 0
         self.error: Exception | None = None
-        self._dataset = _dataset(ready, owner, pool)
+        self._dataset = _dataset(ready, owner, pool, pacers)
 
     def run(self) -> None:
         try:
@@ -110,7 +131,9 @@ class _Turns(threading.Thread):
             self.error = error
 
 
-def _dataset(ready: Ready, owner: OwnerHandle, pool: Pool) -> ray.data.Dataset:
+def _dataset(
+    ready: Ready, owner: OwnerHandle, pool: Pool, pacers: Mapping[str, PacerHandle]
+) -> ray.data.Dataset:
     """Make a turn per block that has something to ask; who gets a turn takes the next block."""
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -129,7 +152,12 @@ def _dataset(ready: Ready, owner: OwnerHandle, pool: Pool) -> ray.data.Dataset:
     dataset = ray.data.from_items(turns, override_num_blocks=len(turns))
     return dataset.map_batches(
         Worker,
-        fn_constructor_args=(ready.plan, owner, [ray.put(ready.done), ray.put(dict(ready.tried))]),
+        fn_constructor_args=(
+            ready.plan,
+            owner,
+            [ray.put(ready.done), ray.put(dict(ready.tried))],
+            pacers,
+        ),
         batch_size=None,
         num_cpus=pool.cpus,
         compute=actors,
@@ -138,6 +166,7 @@ def _dataset(ready: Ready, owner: OwnerHandle, pool: Pool) -> ray.data.Dataset:
 
 def _see(progress: Progress, end: RunEnd, watch: Callable[[Progress], None]) -> None:
     end.halted, end.fault, end.forms = progress.halted, progress.fault, progress.forms
+    end.budget_spent = progress.budget_spent
     watch(progress)
 
 

@@ -25,18 +25,8 @@ def refuse_unbuilt(config: RunConfig) -> None:
 
 
 def _unbuilt(config: RunConfig) -> Iterator[str]:
-    if config.orders != "both":
-        yield f'orders = "{config.orders}" (only "both")'
-    if config.self_pair:
-        yield "self_pair (the probe)"
-    if config.on_leak != "warn":
-        yield 'on_leak = "skip"'
-    if config.budget.max_usd is not None or config.budget.max_calls:
-        yield "[budget]"
     if config.stop.decided or config.stop.swing_half_width:
         yield "[stop]"
     for judge in config.judges:
         if isinstance(judge, WireJudge) and judge.mode == "batch":
             yield f'mode = "batch" of judge {judge.name!r}'
-        if judge.requests_per_minute or judge.tokens_per_minute:
-            yield f"requests_per_minute and tokens_per_minute of judge {judge.name!r}"

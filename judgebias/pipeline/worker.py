@@ -12,8 +12,9 @@ import contextlib
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from secrets import token_hex
 from typing import Any, TypeVar
 
@@ -29,14 +30,18 @@ from judgebias.journal import JournalWriteError, open_commit, row_of
 from judgebias.judges.asker import Asker
 from judgebias.judges.judge import Judge
 from judgebias.judges.opening import open_any
+from judgebias.pace.judge import PacedJudge
 from judgebias.pipeline.blocks import Assignment
 from judgebias.pipeline.files import allow_files
+from judgebias.pipeline.gates import Gates
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.missing import missing_calls
 from judgebias.pipeline.nodes import late_fault
 from judgebias.pipeline.owner import Beat
+from judgebias.pipeline.pacers import PacerHandle
 from judgebias.pipeline.permit import Lease
-from judgebias.pipeline.plan import RunPlan, window_of
+from judgebias.pipeline.plan import RunPlan, most_in_flight
+from judgebias.pipeline.spent import open_wallet
 from judgebias.pipeline.suspects import groups, lethal_reply
 from judgebias.pipeline.window import Window
 from judgebias.replies import Reply
@@ -50,7 +55,13 @@ Columns = dict[str, npt.NDArray[Any]]
 class Worker:
     """Asks blocks of calls; made once per Ray actor."""
 
-    def __init__(self, plan: RunPlan, owner: OwnerHandle, shared: list[Any]) -> None:
+    def __init__(
+        self,
+        plan: RunPlan,
+        owner: OwnerHandle,
+        shared: list[Any],
+        pacers: Mapping[str, PacerHandle],
+    ) -> None:
         allow_files()
         context = ray.get_runtime_context()
         self._plan = plan
@@ -63,7 +74,8 @@ class Worker:
         self._windows: dict[str, Window] = {}
         # One per judge: a judge whose first call takes long keeps no other from opening.
         self._opening: dict[str, asyncio.Lock] = {}
-        self._rank, self._workers = 0, 1
+        judges = plan.config.judges
+        self._gates = Gates(self._name, judges, pacers, self._windows, self._fail)
         self._grace: asyncio.TimerHandle | None = None
         self._told: set[str] = set()
         self._messages: set[asyncio.Task[None]] = set()
@@ -90,7 +102,10 @@ class Worker:
             await self._owner.fail(fault)
             raise RuntimeError(fault)
         self._journal = open_commit(plan.journal, epoch=plan.epoch, worker=self._name)
-        self._lease = Lease(self._owner, self._name, self._counters, self._journal)
+        self._lease = Lease(
+            self._owner, self._name, self._counters, self._journal, self._gates.demand
+        )
+        self._wallet = open_wallet(self._plan, partial(self._owner.reserve, self._name))
         self._beats = asyncio.create_task(self._lease.keep(self._heed))
 
     async def _turn(self) -> tuple[int, int]:
@@ -124,6 +139,7 @@ class Worker:
             missing_calls, self._plan, assignment, self._done, self._tried
         )
         pending = await self._ask(assignment, calls, window)
+        await self._tell_spending()
         await self._tell_form(judge, ended=True)
         return len(calls) - pending, pending
 
@@ -170,8 +186,11 @@ class Worker:
                 self._windows[judge] = Window(
                     judge=await self._open(config),
                     permit=self._lease,
-                    size=self._share(window_of(config)),
+                    size=0,
                     on_halt=lambda reason: self._halt(judge, reason),
+                    name=judge,
+                    wallet=self._wallet,
+                    on_short=self._lease.soon,
                 )
         return self._windows[judge]
 
@@ -182,12 +201,25 @@ class Worker:
         form = None
         if isinstance(config, WireJudge):
             form = await self._owner.form(self._name, config.name)
-        window = window_of(config)
-        return await asyncio.to_thread(open_any, config, self._plan.base, window=window, form=form)
+        gate = self._gates.open(config.name, self._wallet)
+        judge = await asyncio.to_thread(
+            open_any,
+            config,
+            self._plan.base,
+            window=most_in_flight(config),
+            form=form,
+            gate=gate,
+        )
+        return judge if gate is None or isinstance(judge, Asker) else PacedJudge(judge, gate)
 
-    def _share(self, whole: int) -> int:
-        """Divide a cluster-wide window among the workers; the first ones get the remainder."""
-        return whole // self._workers + (self._rank < whole % self._workers)
+    def _fail(self, fault: str) -> None:
+        self._tell(self._owner.fail(fault))
+
+    async def _tell_spending(self) -> None:
+        if self._wallet is not None:
+            # What lies here while nothing can be asked may be what another worker waits for.
+            idle = not any(window.ready and window.size for window in self._windows.values())
+            await self._wallet.report(idle=idle)
 
     async def _tell_form(self, judge: str, *, ended: bool = False) -> None:
         """Share what the first call found out; a block that ended without it lets others try."""
@@ -203,7 +235,8 @@ class Worker:
     def _counters(self) -> dict[str, dict[str, float]]:
         counters: dict[str, dict[str, float]] = {}
         for judge, window in self._windows.items():
-            counters[judge] = {**self._counts[judge], "in_flight": window.in_flight}
+            busy = window.in_flight - self._gates.held(judge)
+            counters[judge] = {**self._counts[judge], "in_flight": busy}
         return counters
 
     def _heed(self, beat: Beat) -> None:
@@ -211,14 +244,15 @@ class Worker:
         if beat.buried:
             self._tell(self._die())
             return
-        self._rank, self._workers = beat.rank, beat.workers
         for judge in self._plan.config.judges:
             if (window := self._windows.get(judge.name)) is None:
                 continue
             window.halted = window.halted or judge.name in beat.halted
-            window.resize(self._share(window_of(judge)))
+            window.resize(beat.windows.get(judge.name, 0))
             self._tell(self._tell_form(judge.name))
+        self._tell(self._tell_spending())
         if beat.stopping and not self._grace:
+            self._gates.stop()
             self._grace = asyncio.get_running_loop().call_later(
                 self._plan.config.engine.grace_s, self._give_up
             )

@@ -27,16 +27,19 @@ TOOL_NAME = "report_verdict"
 _PAIRWISE = {
     VerdictForm.JSON_SCHEMA: (
         'Reply with one JSON object and nothing else. Its first key is "analysis": your comparison,'
-        ' criterion by criterion, in a few sentences. Its second key is "verdict": "first",'
-        ' "second" or "tie".'
+        ' criterion by criterion, in a few sentences. Its second key is "verdict": "first" when the'
+        ' first answer is better, "second" when the second answer is better, "tie" when neither is.'
     ),
     VerdictForm.TOOL: (
         f"Report by calling the tool {TOOL_NAME} once: first `analysis`, your comparison, criterion"
-        " by criterion, in a few sentences; then `verdict`: first, second or tie."
+        " by criterion, in a few sentences; then `verdict`: first when the first answer is better,"
+        " second when the second answer is better, tie when neither is."
     ),
     VerdictForm.TEXT: (
         "Write your analysis first: criterion by criterion, in a few sentences. Then end with the"
-        " verdict on a line of its own, with nothing after it. That line is one of these three:\n"
+        " verdict on a line of its own, with nothing after it: first when the first answer is"
+        " better, second when the second answer is better, tie when neither is. That line is one of"
+        " these three:\n"
         "VERDICT: first\nVERDICT: second\nVERDICT: tie"
     ),
 }

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 from judgebias.calls import Call
 from judgebias.prompts.form import VerdictForm, instruction
@@ -54,7 +55,10 @@ class Template:
     @property
     def text(self) -> str:
         """Everything that is the same for all calls; it goes into the judge's fingerprint."""
-        shown = [f"{{{part}}}" if n % 2 else part for n, part in enumerate(self.parts)]
+        shown = [
+            f"{{{part}}}".join(_tags(part, "{code}")) if n % 2 else part
+            for n, part in enumerate(self.parts)
+        ]
         instructions = [instruction(form, len(self.criteria)) for form in VerdictForm]
         return "\n\n".join([self.fixed, "".join(shown), *instructions])
 
@@ -81,22 +85,40 @@ class Template:
             text = texts[part]
             gap = text is None
             if text is not None:
-                tag = TAGS[part]
-                user.append(f"<{tag} {code}>\n{text}\n<end of {tag} {code}>")
-        fixed = f"{self.fixed}\n\n" if self.fixed else ""
-        system = fixed + instruction(form, len(self.criteria))
+                opening, closing = _tags(part, code)
+                # Apart, so that a long text is copied once, by the join.
+                user += (opening, text, closing)
+        system = _system(self.fixed, form, len(self.criteria))
         return Prompt(system=system, user="".join(user))
+
+
+def _tags(placeholder: str, code: str) -> tuple[str, str]:
+    """Make what stands before and after a text."""
+    tag = TAGS[placeholder]
+    return f"<{tag} {code}>\n", f"\n<end of {tag} {code}>"
+
+
+@lru_cache(maxsize=64)
+def _system(fixed: str, form: VerdictForm, n_criteria: int) -> str:
+    """Join what is the same for all calls of a judge."""
+    return (f"{fixed}\n\n" if fixed else "") + instruction(form, n_criteria)
 
 
 def delimiter(call: Call) -> str:
     """Derive the code of a call's tags: 16 hex digits that occur in none of its texts."""
     pair = call.pair
-    seed = pair.digest() + call.repeat.to_bytes(8, "little")
-    texts = (pair.question, pair.answer_a, pair.answer_b, pair.reference or "")
+    digest = call.digest or pair.digest()
+    question, a, b, reference = pair.question, pair.answer_a, pair.answer_b, pair.reference or ""
     number = 0
     while True:
-        salt = number.to_bytes(8, "little")
-        code = hashlib.blake2b(seed, digest_size=8, salt=salt, person=b"delimiter").hexdigest()
-        if not any(code in text for text in texts):
+        code = _code(digest, call.repeat, number)
+        if not (code in question or code in a or code in b or code in reference):
             return code
         number += 1
+
+
+@lru_cache(maxsize=4096)
+def _code(digest: bytes, repeat: int, number: int) -> str:
+    """Hash the name of a call without its order: both orders come by within a window's length."""
+    seed, salt = digest + repeat.to_bytes(8, "little"), number.to_bytes(8, "little")
+    return hashlib.blake2b(seed, digest_size=8, salt=salt, person=b"delimiter").hexdigest()

@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from judgebias.report import words
+from judgebias.report.soft import HOW_SOFT, SOFT
 from judgebias.report.words import Row
 from judgebias.summary.figures import one_order_only
 
@@ -41,18 +42,42 @@ def render_summary(
     failures: pl.DataFrame,
     several: Collection[_Group],
     notices: Iterable[str] = (),
+    extra: Iterable[str] = (),
 ) -> str:
-    """Render summary.md: figures, totals that add up, and what a reader must know."""
+    """Render summary.md: figures, totals that add up, and what a reader must know.
+
+    `extra` are sections of their own, which stand between the totals and the notes.
+    """
     rows = [dict(row) for row in summary.iter_rows(named=True)]
     sections = [
         "# Summary",
+        *_partial(rows),
         _table(["judge", "task", *(name for name, _ in _COLUMNS)], [_line(row) for row in rows]),
         _HOW_TO_READ,
+        *_soft(rows),
         "## Where every pair went",
         _table(list(_TOTALS_HEAD), [_totals(row) for row in rows]),
+        *extra,
         *_remarks(rows, failures, several, notices),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _partial(rows: list[dict[str, words.Figure]]) -> list[str]:
+    """Say first of all that something is still to be asked."""
+    whole = [row for row in rows if row["task"] == "ALL" and row["n_pending"]]
+    if not whole:
+        return []
+    parts = [f"{row['judge']} {row['n_pending']} of {row['n_pairs']}" for row in whole]
+    return [f"**This report is partial.** Pairs still pending: {words.cell(', '.join(parts))}."]
+
+
+def _soft(rows: list[dict[str, words.Figure]]) -> list[str]:
+    if not words.has_soft(rows):
+        return []
+    head = ["judge", "task", *(name for name, _ in SOFT)]
+    lines = [[*_names(row), *(show(row) for _, show in SOFT)] for row in rows]
+    return ["## Verdict probabilities", _table(head, lines), HOW_SOFT]
 
 
 _TOTALS_HEAD: Final = ("judge", "task", "pairs and where they went", "calls and how they ended")
@@ -99,6 +124,11 @@ _REASONS: Final[tuple[tuple[str, Callable[[Row], bool]], ...]] = (
         one_order_only,
     ),
     (
+        "Some pairs were asked or recorded in one order only: what needs both orders is told over "
+        "the complete pairs",
+        lambda row: row["n_single"] != 0 and row["n_complete"] != 0,
+    ),
+    (
         "No complete pair: figures over complete pairs are not available",
         lambda row: row["n_complete"] == 0 and not one_order_only(row),
     ),
@@ -127,6 +157,16 @@ _REASONS: Final[tuple[tuple[str, Callable[[Row], bool]], ...]] = (
     (
         "The tasks differ in direction (p below .05), and the ALL row hides it",
         lambda row: (p := row["p_tasks_differ"]) is not None and float(p) < _LEVEL,
+    ),
+    (
+        "A slot's word was outside the listed alternatives, so only a bound of its probability is "
+        "known: such pairs are counted (n_soft_bounds) and left out of the soft figures",
+        lambda row: bool(row.get("n_soft_bounds")),
+    ),
+    (
+        "The word tie was outside the listed alternatives: it is counted (n_soft_no_tie) and left "
+        "out of the soft win rate",
+        lambda row: bool(row.get("n_soft_no_tie")),
     ),
 )
 _LEVEL: Final = 0.05
@@ -216,7 +256,9 @@ def render_probe(probe: pl.DataFrame) -> str:
 def render_sampled(sampled: pl.DataFrame) -> str:
     """Render the estimates from one order for all pairs and both for some."""
     notes = ("note", "first_call_reads", "single_win_rate_reads")
-    return _section("## Both orders for some pairs only", sampled, _SAMPLED, notes)
+    one_order = sampled.height and not sampled["n_both"].sum()
+    title = "## One order only" if one_order else "## Both orders for some pairs only"
+    return _section(title, sampled, _SAMPLED, notes)
 
 
 def render_flips(flips: pl.DataFrame) -> str:

@@ -35,6 +35,7 @@ def write_tables(
     failures: pl.DataFrame,
     several: Collection[tuple[str, str]],
     notices: Iterable[str] = (),
+    sections: Iterable[str] = (),
 ) -> None:
     """Write summary.*, tables/repeats.csv and tables/failures.csv, each whole or not at all.
 
@@ -48,8 +49,12 @@ def write_tables(
         The (judge, task) in which A and B are not one model each.
     notices
         Lines for the reader of summary.md.
+    sections
+        Sections of summary.md beyond the summary.
     """
-    text = render_summary(summary, failures=failures, several=several, notices=notices)
+    text = render_summary(
+        summary, failures=failures, several=several, notices=notices, extra=sections
+    )
     write_csv(folder / "tables" / "repeats.csv", repeats)
     write_csv(folder / "tables" / "failures.csv", failures)
     write_csv(folder / "summary.csv", summary)

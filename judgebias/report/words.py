@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 Figure: TypeAlias = int | float | str | None
@@ -48,6 +48,22 @@ def offset(row: Row) -> str:
     if value is not None:
         return f"{_number(value):+.2f} [{bounds}]"
     return bounds or MISSING
+
+
+def offset_soft(row: Row) -> str:
+    """Show the offset of the verdict's words, in logits on a scale of its own."""
+    value = row["offset_soft"]
+    if value is None:
+        return MISSING
+    bounds = _bounds(row["offset_soft_low"], row["offset_soft_high"])
+    interval = bounds or "interval not available"
+    median = _number(row["offset_soft_median"])
+    return f"{_number(value):+.2f} [{interval}], median {median:+.2f}"
+
+
+def has_soft(rows: Iterable[Row]) -> bool:
+    """Tell whether any row has verdict probabilities to show."""
+    return any(row.get("n_soft") or row.get("n_soft_bounds") for row in rows)
 
 
 def kappa(row: Row) -> str:

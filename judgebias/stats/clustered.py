@@ -60,6 +60,41 @@ def mean_interval(
     return around(total / (scale * n), half, low=low, high=high)
 
 
+def plain_mean_interval(
+    sums: npt.ArrayLike, sizes: npt.ArrayLike, multiplicity: npt.ArrayLike, *, scale: int
+) -> Interval | None:
+    """Return the t interval over clusters of a mean of values without a range.
+
+    Parameters
+    ----------
+    sums
+        Per profile, the cluster's sum of scale * v_i, in whole numbers.
+    sizes
+        Per profile, the number of pairs in the cluster; clusters without a pair do not count.
+    multiplicity
+        Clusters per profile.
+    scale
+        What v was multiplied by to become whole.
+
+    Returns
+    -------
+    Interval or None
+        None with fewer than 6 clusters.
+
+    Notes
+    -----
+    As `mean_interval`, without pseudo-pairs: a value without a range has no extremes to add.
+    """
+    totals, n_pairs, clusters = columns(sums=sums, sizes=sizes, multiplicity=multiplicity)
+    n_clusters = dot(clusters, (n_pairs > 0).astype(clusters.dtype))
+    if n_clusters < MIN_CLUSTERS:
+        return None
+    n, total = dot(clusters, n_pairs), dot(clusters, totals)
+    squares = squared_residuals(totals, n_pairs, clusters, numerator=total, denominator=n)
+    half, centre = _half_width(squares, scale * n * n, n_clusters), total / (scale * n)
+    return Interval(low=centre - half, high=centre + half)
+
+
 def ratio_interval(
     firsts: npt.ArrayLike, decisive: npt.ArrayLike, multiplicity: npt.ArrayLike
 ) -> Interval | None:

@@ -12,7 +12,8 @@ from typing import Final
 import polars as pl
 
 from judgebias.judges.secrets import redact
-from judgebias.summary.settle import FAILED, PENDING, is_slot
+from judgebias.summary.settle import FAILED, PENDING, SLOTS, is_slot
+from judgebias.verdicts import Slot
 
 FAILURE_COLUMNS: Final = (
     *("judge", "task", "order", "kind", "n"),
@@ -22,6 +23,8 @@ FAILURE_COLUMNS: Final = (
 _GROUP: Final = ("judge", "task", "order")
 _LONGEST: Final = 200
 _MEMORY: Final = re.compile(r"\b0x[0-9a-fA-F]+\b")
+PROBE: Final = "self_pair"
+"""In the place of an order: both slots held one text."""
 
 
 def failures_table(calls: pl.LazyFrame, verdicts: pl.LazyFrame) -> pl.DataFrame:
@@ -43,10 +46,14 @@ def failures_table(calls: pl.LazyFrame, verdicts: pl.LazyFrame) -> pl.DataFrame:
         without what looks like a key. `coverage` is n_verdicts / n_expected; `warning` is null
         where both orders are covered alike, or only one was asked.
     """
+    return _by_kind(coverage(verdicts), _kinds(calls))
+
+
+def _kinds(calls: pl.LazyFrame) -> pl.LazyFrame:
     has_messages = "message" in calls.collect_schema().names()
     by_pair = (pl.col("pair_id").cast(pl.String), "repeat")
     first = pl.col("message").sort_by(*by_pair).drop_nulls().first()
-    kinds = (
+    return (
         calls.filter(pl.col("failure").is_not_null())
         .group_by(
             *(pl.col(name).cast(pl.String) for name in _GROUP),
@@ -57,9 +64,11 @@ def failures_table(calls: pl.LazyFrame, verdicts: pl.LazyFrame) -> pl.DataFrame:
             (first if has_messages else pl.lit(None, pl.String)).alias("example"),
         )
     )
+
+
+def _by_kind(covered: pl.LazyFrame, kinds: pl.LazyFrame) -> pl.DataFrame:
     table = (
-        coverage(verdicts)
-        .join(kinds, on=_GROUP, how="left")
+        covered.join(kinds, on=_GROUP, how="left")
         .with_columns(pl.col("n").fill_null(0))
         .select(FAILURE_COLUMNS)
         .sort("judge", "task", "order", "kind")
@@ -75,12 +84,38 @@ def shown_message(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 
+def probe_failures(judge: str, calls: pl.LazyFrame, pending: pl.LazyFrame) -> pl.DataFrame:
+    """Count a judge's failures on two identical texts, as rows whose order is `self_pair`.
+
+    Parameters
+    ----------
+    judge
+        Whose calls they are.
+    calls
+        task, slot, failure: one row per call that ended.
+    pending
+        task: one row per call that is to be asked.
+    """
+    state = pl.when(pl.col("slot").is_null()).then(FAILED).otherwise(SLOTS[Slot.TIE])
+    states = pl.concat(
+        [
+            calls.select(pl.col("task").cast(pl.String), state=state),
+            pending.select("task", state=pl.lit(PENDING)),
+        ]
+    )
+    counts = (
+        states.group_by("task")
+        .agg(_counts(pl.col("state")))
+        .with_columns(judge=pl.lit(judge), order=pl.lit(PROBE), warning=pl.lit(None, pl.String))
+    )
+    kinds = _kinds(calls.with_columns(judge=pl.lit(judge), order=pl.lit(PROBE)))
+    return _by_kind(_covered(counts), kinds)
+
+
 def coverage(verdicts: pl.LazyFrame) -> pl.LazyFrame:
     """Count per judge x task x order the calls that were expected and how they ended."""
     orders = [_order(verdicts, order) for order in ("ab", "ba")]
-    counted = pl.concat(orders).with_columns(
-        coverage=pl.col("n_verdicts") / pl.col("n_expected").replace(0, None)
-    )
+    counted = _covered(pl.concat(orders))
     by_order = {
         order: pl.col("coverage").filter(pl.col("order") == order).first().over("judge", "task")
         for order in ("ab", "ba")
@@ -93,18 +128,26 @@ def coverage(verdicts: pl.LazyFrame) -> pl.LazyFrame:
     return counted.with_columns(warning=pl.when(by_order["ab"] != by_order["ba"]).then(words))
 
 
+def _covered(counted: pl.LazyFrame) -> pl.LazyFrame:
+    return counted.with_columns(
+        coverage=pl.col("n_verdicts") / pl.col("n_expected").replace(0, None)
+    )
+
+
 def _order(verdicts: pl.LazyFrame, order: str) -> pl.LazyFrame:
-    state = pl.col(f"state_{order}")
+    return (
+        verdicts.group_by("judge", "task")
+        .agg(_counts(pl.col(f"state_{order}")))
+        .with_columns(order=pl.lit(order))
+        .filter(pl.col("n_expected") > 0)
+    )
+
+
+def _counts(state: pl.Expr) -> list[pl.Expr]:
     counts = {
         "n_expected": state >= PENDING,
         "n_verdicts": is_slot(state),
         "n_failed": state == FAILED,
         "n_pending": state == PENDING,
     }
-    sums = [rule.cast(pl.Int64).sum().alias(name) for name, rule in counts.items()]
-    return (
-        verdicts.group_by("judge", "task")
-        .agg(sums)
-        .with_columns(order=pl.lit(order))
-        .filter(pl.col("n_expected") > 0)
-    )
+    return [rule.cast(pl.Int64).sum().alias(name) for name, rule in counts.items()]

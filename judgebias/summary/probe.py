@@ -34,6 +34,7 @@ PROBE_COLUMNS: Final = {
     **typed(TEXT, "flag", "reason"),
 }
 """The columns of tables/self_pair.csv."""
+NO_CALLS: Final = pl.LazyFrame(schema=dict.fromkeys(("judge", "task", "item", "slot"), pl.String))
 _SUMS: Final = {"n_slot1": Slot.FIRST, "n_slot2": Slot.SECOND, "n_tie": Slot.TIE, "n_failed": None}
 
 

@@ -36,6 +36,8 @@ def test_a_plan_counts_and_writes_nothing(run: Path, capsys: Read) -> None:
     assert planned(run, capsys) == [
         "9 pairs of 5 questions (task0 3, task1 3, task2 3)",
         "j: 18 calls to ask, 0 are on disk",
+        "to know a consistency of about 80% within 10.0% from end to end (95%), 245 independent "
+        'pairs must be asked in both orders, and there are 9: orders = "both"',
     ]
     assert content(run.parent) == before
     assert not (run.parent / "out").exists()

@@ -80,7 +80,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"out": "a\0b"}, "`out`: a path cannot hold the character U+0000"),
     ({"pairs": f"{LONG}/*.jsonl"}, "`pairs`: a path has at most"),
     ({"repeats": 10**9}, "`repeats`"),
-    ({"orders": "random"}, 'orders = "random"'),
     ({"judges": [{"name": LONG, "provider": "simulated"}]}, "at most 200 characters"),
     ({"judges": [{**JUDGE, "provider": "function", "call": "exits:f"}]}, "SystemExit: 3"),
     ({"judges": [{**JUDGE, "provider": "replay", "path": "."}]}, "would read what the run writes"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from math import log
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from judgebias.calls import Call
@@ -87,6 +89,30 @@ def test_a_fault_or_a_halted_judge_is_said_and_ends_with_4(
     asking.most, asking.end.fault = None, "the disk is full"
     assert run_app(["run", str(run)]) == 4
     assert "the run was stopped: the disk is full" in capsys.readouterr().err
+
+
+def test_a_budget_that_is_used_up_ends_with_4_and_a_partial_report(
+    run: Path, asking: Asking, capsys: Read
+) -> None:
+    run.write_text(run.read_text() + "[budget]\nmax_calls = 30\n")
+    asking.most, asking.end.budget_spent = 30, True
+    assert run_app(["run", str(run)]) == 4
+    said = capsys.readouterr().err
+    assert "the budget (max_calls = 30) has no room for another pair" in said
+    assert "50 calls are pending; a larger budget goes on from here" in said
+    summary = (run.parent / "out" / "summary.md").read_text(encoding="utf-8")
+    assert "**This report is partial.** Pairs still pending: calm 25 of 40." in summary
+
+
+def test_dollars_are_refused_where_a_price_is_unknown(tmp_path: Path, capsys: Read) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 2)
+    free = {"name": "f", "provider": "function", "call": "os.path:join"}
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[CALM, free], out="out")
+    run.write_text(run.read_text() + "[budget]\nmax_usd = 1.0\n")
+    assert run_app(["run", str(run)]) == 2
+    said = capsys.readouterr().err
+    assert "the price of f is unknown" in said
+    assert "bound max_calls instead" in said
 
 
 def test_calls_without_a_verdict_end_with_3(asking: Asking, capsys: Read, tmp_path: Path) -> None:
@@ -271,3 +297,119 @@ def test_a_damaged_journal_stops_salvage_saves_and_a_run_asks_what_is_lost(
     same_tables(tmp_path / "kept", out)
     assert run_app(["salvage", str(out)]) == 0
     assert "no damage, nothing was changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{question} {first}", "no {second}"),
+        ("{question} {first} {second} {model_a}", "unknown {model_a}"),
+        ("{question} {first} {second} {gold}", "unknown {gold}"),
+        ("{question} {first} {second} {", "a single '{'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_template_that_cannot_work_is_refused_before_anything_is_made(
+    command: str, template: str, said: str, asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 4)
+    (tmp_path / "own.txt").write_text(template)
+    # Nobody listens there: a request would be another error.
+    wire = {"name": "w", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+    judge = {**wire, "template": "own.txt"}
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[CALM, judge], out="out")
+    assert run_app([command, str(run)]) == 2
+    err = capsys.readouterr().err
+    assert "the template 'own.txt' has" in err
+    assert said in err
+    assert asking.asked == []
+    assert not (tmp_path / "out").exists()
+
+
+def leaking_pairs(path: Path) -> Path:
+    write_pairs(path, 6)
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows[1]["answer_a"] += "As a language model trained by OpenAI, I say so."
+    rows[4]["answer_b"] = "I am Claude."
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+LEAKS = ("judge", "task", "n_pairs", "n_leaking", "n_own_family", "n_skipped", "names")
+
+
+@pytest.mark.usefixtures("asking")
+def test_leaks_are_counted_in_the_plan_and_in_the_tables(capsys: Read, tmp_path: Path) -> None:
+    pairs = leaking_pairs(tmp_path / "pairs.jsonl")
+    judges = [CALM, {**CALM, "name": "kin", "family": "claude"}]
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=judges, out="out")
+    assert run_app(["plan", str(run)]) == 0
+    said = capsys.readouterr().out
+    assert "calm / ALL: identity leaks in 2 of 6 pairs (claude 1, openai 1), 0 of them" in said
+    assert "kin / task1: identity leaks in 2 of 2 pairs (claude 1, openai 1), 1 of them" in said
+    assert run_app(["plan", str(run), "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["leaks"]
+    assert not (tmp_path / "out").exists()
+    assert run_app(["run", str(run)]) == 0
+    assert "in 2 of 6 pairs an answer tells who wrote it" in capsys.readouterr().err
+    table = pl.read_csv(tmp_path / "out" / "tables" / "leaks.csv")
+    assert table.select(LEAKS).rows() == [tuple(row[name] for name in LEAKS) for row in planned]
+    assert table.filter(pl.col("task") == "ALL").select(LEAKS).rows() == [
+        ("calm", "ALL", 6, 2, 0, 0, "claude 1, openai 1"),
+        ("kin", "ALL", 6, 2, 1, 0, "claude 1, openai 1"),
+    ]
+    assert "2 of 6 pairs an answer tells" in (tmp_path / "out" / "summary.md").read_text()
+
+
+def test_skipped_pairs_are_said_counted_and_listed(
+    asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    pairs = leaking_pairs(tmp_path / "pairs.jsonl")
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[CALM], out="out", on_leak="skip")
+    assert run_app(["run", str(run)]) == 0
+    assert len(asking.asked) == 8
+    out = tmp_path / "out"
+    said = capsys.readouterr().err
+    assert "2 pairs have an answer that tells who wrote it and are left out" in said
+    assert "cannot be judged" not in said
+    rejects = [json.loads(line) for line in (out / "rejects.jsonl").read_text().splitlines()]
+    assert [(row["pair_id"], row["field"]) for row in rejects] == [
+        ("00001", "answer_a"),
+        ("00004", "answer_b"),
+    ]
+    table = pl.read_csv(out / "tables" / "leaks.csv").filter(pl.col("task") == "ALL")
+    assert table.select(LEAKS[2:6]).rows() == [(4, 0, 0, 2)]
+    assert json.loads((out / "run.json").read_text())["skipped"] == {"task1": 2}
+    assert run_app(["summarize", str(out), "--out", str(tmp_path / "again")]) == 0
+    same_tables(out, tmp_path / "again")
+
+
+def test_soft_columns_of_recorded_verdicts(capsys: Read, tmp_path: Path) -> None:
+    rows = [
+        {"pair_id": f"{n}", "judge": "j", "order": order, "verdict": "first"}
+        | {"p_first": p, "p_second": 0.9 - p, "p_tie": 0.1}
+        for n in range(8)
+        for order, p in (("ab", 0.6), ("ba", 0.5))
+    ]
+    records = tmp_path / "verdicts.jsonl"
+    records.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert run_app(["summarize", str(records), "--out", str(tmp_path / "out")]) == 0
+    assert "soft offset" in capsys.readouterr().out
+    row = pl.read_csv(tmp_path / "out" / "summary.csv").filter(pl.col("task") == "ALL")
+    assert row["win_rate_a_soft"].item() == pytest.approx((0.65 + 0.45) / 2)
+    assert row["offset_soft"].item() == pytest.approx((log(0.6 / 0.3) + log(0.5 / 0.4)) / 2)
+    text = (tmp_path / "out" / "summary.md").read_text()
+    assert "## Verdict probabilities" in text
+
+
+def test_soft_verdicts_of_anthropic_are_refused_in_a_line(
+    asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    judge = {"name": "c", "provider": "anthropic", "model": "m", "soft": True}
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 4)
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[judge], out="out")
+    assert run_app(["run", str(run)]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert "soft verdicts need token log-probabilities, which Anthropic does not give" in first
+    assert second == "  do: mend the run file; nothing was asked"
+    assert asking.asked == []

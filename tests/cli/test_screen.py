@@ -63,6 +63,19 @@ def test_failures_count_as_ended_and_what_is_no_call_does_not() -> None:
     assert line.startswith("10 of 100 calls (10%), 0 calls/s, 2 failed, 7 in flight")
 
 
+def test_spend_and_forecast_are_shown_by_each_judges_own_mean() -> None:
+    shown = Shown(io.StringIO())
+    shown.screen.start({"dear": 100, "cheap": 100})
+    shown.now += 6
+    counters = {
+        "dear": {"verdicts": 10.0, "cost_usd": 2.0},
+        "cheap": {"verdicts": 50.0, "cost_usd": 0.5},
+    }
+    shown.screen.progress(Progress(counters=counters, workers=2, deaths=0, halted={}))
+    # 100 at 0.20 and 100 at 0.01: not 200 at the mean of both.
+    assert "2.50 USD spent, 21.00 at the end" in shown.stream.getvalue()
+
+
 def test_rays_own_start_is_no_part_of_the_rate() -> None:
     shown = Shown(io.StringIO())
     shown.screen.start({"j": 1000})

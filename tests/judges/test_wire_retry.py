@@ -17,7 +17,7 @@ from judgebias.judges.outcome import (
     Unusable,
 )
 from judgebias.judges.retry import Policy, Tries, pause_s, persist, worth_another
-from judgebias.judges.streak import FIRST_CALLS, IN_A_ROW, Streak
+from judgebias.judges.streak import FIRST_CALLS, IN_A_ROW, OUTAGE_S, Streak
 from judgebias.replies import FailureKind
 from judgebias.verdicts import Slot
 
@@ -191,6 +191,21 @@ def test_p_10_an_outage_stops_the_judge_also_after_successes() -> None:
     assert failed == [False] * (IN_A_ROW - 1) + [True]
     streak.success()
     assert not streak.call_failed(b"x", FailureKind.TIMEOUT, "late")
+
+
+def test_p_10_an_outage_that_lasts_is_not_waited_for_for_ever() -> None:
+    now = [0.0]
+    streak = Streak(lambda: now[0])
+    for _ in range(400):
+        streak.request_failed()
+        now[0] += 2
+    assert streak.outlasted
+    streak.request_replied()
+    assert not streak.outlasted
+    now[0] += 10 * OUTAGE_S
+    for _ in range(IN_A_ROW):
+        streak.request_failed()
+    assert not streak.outlasted
 
 
 def test_replies_without_a_verdict_never_stop_a_judge() -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
+from judgebias.config import Budget
+from judgebias.pace.budget import Amount, Answer, Purse, Spending
 from judgebias.pipeline.blocks import OPEN, TaskBlock
-from judgebias.pipeline.owner import BEAT_S, LEASE_S, LOST_S, Beat, RunOwner
+from judgebias.pipeline.owner import BEAT_S, LEASE_S, LOST_S, Beat, Demand, RunOwner
 
 
 class World:
     """An owner and the time it lives in."""
 
-    def __init__(self, **judges: int) -> None:
+    def __init__(
+        self, windows: Mapping[str, int] | None = None, purse: Purse | None = None, **judges: int
+    ) -> None:
         self.now = 100.0
         self.each_wait: Callable[[], Awaitable[object]] | None = None
         blocks = [
@@ -22,7 +26,9 @@ class World:
             for judge, n in judges.items()
             for number in range(n)
         ]
-        self.owner = RunOwner(blocks, clock=lambda: self.now, sleep=self._sleep)
+        self.owner = RunOwner(
+            blocks, None, windows, purse, clock=lambda: self.now, sleep=self._sleep
+        )
 
     async def _sleep(self, seconds: float) -> None:
         assert seconds > 0
@@ -269,3 +275,63 @@ def test_totals_add_the_living_and_keep_what_the_dead_counted() -> None:
         "j": {"verdicts": 7.0, "timeout": 2.0, "in_flight": 4.0, "cost_usd": 1.0},
         "k": {"empty": 1.0},
     }
+
+
+def test_a_judge_with_one_block_has_its_whole_window_in_one_worker() -> None:
+    async def story() -> None:
+        world = World({"j": 40, "k": 10}, j=1, k=9)
+        for name in ("a", "b"):
+            await world.owner.register(name, f"actor of {name}")
+        calls = Demand(busy=0, waiting=4096)
+        one = await world.owner.beat("a", {}, {"j": calls, "k": calls})
+        other = await world.owner.beat("b", {}, {"k": calls})
+        assert (one.windows, other.windows) == ({"j": 40, "k": 10}, {"k": 0})
+        busy = Demand(busy=10, waiting=4000)
+        assert (await world.owner.beat("a", {}, {"k": busy})).windows == {"k": 5}
+
+    asyncio.run(story())
+
+
+def test_a_learned_window_follows_what_the_workers_hear_of_it() -> None:
+    async def story() -> list[int]:
+        world = World({"j": 64}, j=1)
+        await world.owner.register("a", "actor")
+        asked = [Demand(busy=0, waiting=4096, window=size) for size in (0, 128, 20)]
+        return [(await world.owner.beat("a", {}, {"j": one})).windows["j"] for one in asked]
+
+    assert asyncio.run(story()) == [64, 128, 20]
+
+
+def test_the_part_of_a_dead_worker_is_free_within_two_seconds() -> None:
+    async def story() -> None:
+        world = World({"j": 40}, j=1)
+        for name in ("a", "b"):
+            await world.owner.register(name, f"actor of {name}")
+        calls = {"j": Demand(busy=0, waiting=4096)}
+        await world.owner.beat("a", {}, calls)
+        assert (await world.owner.beat("b", {}, calls)).windows == {"j": 0}
+        world.now += LEASE_S + 0.01
+        assert (await world.owner.beat("b", {}, calls)).windows == {"j": 40}
+
+    asyncio.run(story())
+
+
+def test_a_budget_that_is_used_up_hands_out_no_more_blocks() -> None:
+    async def story() -> None:
+        world = World({"j": 40}, Purse(Budget(max_calls=3)), j=5)
+        await world.owner.register("a", "actor")
+        held = await world.owner.take("a")
+        assert held is not None
+        pair = Spending(need=Amount(calls=2), wish=Amount(calls=2))
+        assert (await world.owner.reserve("a", pair)).answer is Answer.GRANTED
+        assert (await world.owner.reserve("a", pair)).answer is Answer.WAIT
+        done = Amount(calls=2)
+        await world.owner.reserve("a", Spending(spent=done, released=done))
+        assert not (await world.owner.driver_beat()).budget_spent
+        assert (await world.owner.reserve("a", pair)).answer is Answer.SPENT
+        assert (await world.owner.driver_beat()).budget_spent
+        assert (await world.owner.reserve("stranger", pair)).answer is Answer.SPENT
+        await world.owner.close_block("a", held)
+        assert await world.owner.take("a") is None
+
+    asyncio.run(story())

@@ -167,6 +167,38 @@ def test_a_block_that_a_dead_worker_had_is_read_from_the_journal_first(folder: F
     assert names(calls(ready, "dead")) == names(found[60:])
 
 
+def test_self_pairs_are_asked_with_their_block_and_known_after_a_death(folder: Folder) -> None:
+    ready = folder.ready(ONE, TWO, self_pair=20, repeats=2, engine={"pairs_per_block": 32})
+    assert ready.expected == ready.missing == {"one": 440, "two": 440}
+    for block in ready.blocks:
+        made = missing_calls(ready.plan, Assignment(block=block), ready.done, ready.tried)
+        assert len(made) == block.n_calls
+    found = calls(ready)
+    assert len({call.key for _, call in found}) == 880
+    same = [(judge, call) for judge, call in found if call.first == call.second]
+    assert len(same) == 80
+    folder.answer(ready, same[:50], VERDICT)
+    left = calls(ready, "dead")
+    assert {call.key for _, call in left} == {c.key for _, c in found} - {
+        c.key for _, c in same[:50]
+    }
+    again = folder.ready(ONE, TWO, self_pair=20, repeats=2)
+    assert sum(again.missing.values()) == 830
+    # The calls of pairs are those of a run without a probe.
+    plain = folder.ready(ONE, TWO, repeats=2)
+    assert {c.key for _, c in calls(plain)} == {c.key for _, c in found} - {c.key for _, c in same}
+
+
+def test_the_texts_of_self_pairs_are_in_the_price_at_most(folder: Folder) -> None:
+    plain, probed = folder.ready(), folder.ready(self_pair=30)
+    sent = sum(
+        len((call.pair.question + call.first + call.second).encode())
+        for _, call in calls(probed)
+        if call.first == call.second
+    )
+    assert sent <= probed.text_bytes["one"] - plain.text_bytes["one"] < 4 * sent
+
+
 def test_only_some_judges_are_asked_and_all_stay_on_record(folder: Folder) -> None:
     ready = folder.ready(ONE, TWO, only="two")
     assert set(ready.missing) == {"two"}
@@ -343,10 +375,6 @@ def test_a_judge_that_cannot_be_opened_is_found_before_the_start(
 @pytest.mark.parametrize(
     ("setting", "named"),
     [
-        ({"orders": "sampled"}, 'orders = "sampled"'),
-        ({"self_pair": 3}, "self_pair"),
-        ({"on_leak": "skip"}, "on_leak"),
-        ({"budget": {"max_calls": 5}}, "budget"),
         ({"stop": {"decided": True}}, "stop"),
     ],
 )
@@ -382,3 +410,17 @@ def test_the_directory_is_held_while_the_run_goes_on(folder: Folder) -> None:
     ):
         pass
     assert folder.ready().plan.epoch == 2
+
+
+@pytest.mark.parametrize("edited", ["own.txt", "rubric.md"])
+def test_an_edited_template_or_rubric_makes_another_judge(folder: Folder, edited: str) -> None:
+    (folder.path / "own.txt").write_text("Compare.\n{rubric}\n{question}\n{first}\n{second}\n")
+    (folder.path / "rubric.md").write_text("Brevity.\n")
+    here = {"base_url": "http://127.0.0.1:9/v1", "template": "own.txt", "rubric": "rubric.md"}
+    judge = {"name": "w", "provider": "openai", "model": "m", **here}
+    first = folder.ready(judge)
+    assert folder.ready(judge).plan.fingerprints == first.plan.fingerprints
+    source = folder.path / edited
+    source.write_text(source.read_text().replace("e.\n", "e!\n", 1).replace("y.\n", "y!\n", 1))
+    with pytest.raises(ConfigError, match="'w' of this run directory was another one: template"):
+        folder.ready(judge)

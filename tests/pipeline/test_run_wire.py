@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,15 +45,21 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
         yield process
 
 
-def wire_run(folder: Path, server: ServerProcess, n: int, **settings: object) -> Path:
+def wire_run(
+    folder: Path,
+    server: ServerProcess,
+    n: int,
+    *,
+    top: Mapping[str, object] | None = None,
+    **settings: object,
+) -> Path:
     common = {"model": "gpt-loopback", "price": PRICE, "max_in_flight": 16, **settings}
     gpt = {"name": "o", "provider": "openai", "base_url": server.openai_url, **common}
     claude = {**common, "name": "a", "provider": "anthropic", "base_url": server.url}
     judges = [gpt, {**claude, "model": "claude-loopback"}]
     pairs = write_pairs(folder / "pairs.jsonl", n)
-    return run_file(
-        folder / "run.toml", pairs=pairs, judges=judges, out="out", engine_pairs_per_block=64
-    )
+    given = {"out": "out", "engine_pairs_per_block": 64, **(top or {})}
+    return run_file(folder / "run.toml", pairs=pairs, judges=judges, **given)  # type: ignore[arg-type]
 
 
 def left_behind(folder: Path, text: str) -> list[str]:
@@ -203,3 +210,29 @@ def test_five_kills_buy_again_only_what_was_in_flight_and_end_in_the_same_bytes(
     assert code == 0, said
     # What it cost is what differs.
     same_tables(calm / "out", tmp_path / "out", but=("tables/costs.csv",))
+
+
+def test_a_sampled_run_with_a_probe_buys_what_was_planned_and_not_one_more(tmp_path, server):
+    top = {"orders": "sampled", "swap_fraction": 0.25, "self_pair": 30}
+    run = wire_run(tmp_path, server, 200, top=top)
+    process = start(run, "--yes", **KEYS)
+    wait_for_rows(tmp_path / "out" / "journal", 150, process)
+    process.send_signal(signal.SIGINT)
+    code, said = finish(process)
+    assert code == 4, said
+    code, said = finish(start(run, "--yes", **KEYS))
+    assert code == 0, said
+    bill = server.bill()
+    assert (bill["billed"], bill["duplicates"]) == (2 * (200 + 50 + 30), 0)
+    table = pl.read_csv(tmp_path / "out" / "tables" / "self_pair.csv")
+    table = table.filter(pl.col("task") == "ALL")
+    assert table["n_items"].to_list() == [30, 30]
+    # Only the judge with a planted pull takes one of two identical texts.
+    assert table["n_tie"].to_list() == [30, 0]
+    sampled = pl.read_csv(tmp_path / "out" / "tables" / "sampled.csv")
+    found = sampled.filter(pl.col("task") == "ALL").select("n_both", "n_single", "n_calls")
+    assert found.rows() == [(50, 150, 250)] * 2
+    costs = pl.read_csv(tmp_path / "out" / "tables" / "costs.csv").filter(pl.col("task") == "ALL")
+    spent = (bill["input_tokens"] * 3 + bill["output_tokens"] * 15) / 1e6
+    assert costs["cost_usd"].sum() == pytest.approx(spent)
+    assert set(costs["n_calls"]) == {280}

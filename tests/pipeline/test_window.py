@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 
 from judgebias.calls import Call, Pair
 from judgebias.errors import JudgeHalted
+from judgebias.judges.gate import NotSent
+from judgebias.pace.budget import Answer, Grant, Spending, Tariff
+from judgebias.pace.wallet import Wallet
 from judgebias.pipeline.window import Window
 from judgebias.replies import Reply
 from judgebias.verdicts import Order, Slot
 
+TARIFF = Tariff(judges={}, template_bytes={})
 REPLY = Reply(slot=Slot.FIRST)
 
 
@@ -32,7 +36,7 @@ class HeldJudge:
         self.most = 0
 
     async def ask(self, call: Call) -> Reply:
-        name = call.pair.pair_id
+        name = call.pair.pair_id + ("" if call.order is Order.AB else "-ba")
         self.asked.append(name)
         self.open[name] = asyncio.get_running_loop().create_future()
         self.most = max(self.most, len(self.open))
@@ -351,5 +355,103 @@ def test_every_call_ends_once_recorded_or_pending(moves: list[str], end: str) ->
         assert len(set(bench.recorded)) == len(bench.recorded)
         assert end != "finish" or pending == 0
         assert bench.window.in_flight == 0
+
+    run(story)
+
+
+class Lots:
+    """A wallet that has a number of requests and no more."""
+
+    def __init__(self, requests: int) -> None:
+        self.left = requests
+        self.log: list[str] = []
+
+    async def exchange(self, spending: Spending) -> Grant:
+        self.left -= spending.need.calls
+        self.left += spending.released.calls - spending.spent.calls
+        if self.left < 0:
+            self.left += spending.need.calls
+            return Grant(answer=Answer.SPENT)
+        return Grant(answer=Answer.GRANTED, amount=spending.need)
+
+
+def pairs(n: int) -> list[Call]:
+    made = [Pair(pair_id=f"p{i}", question="", answer_a="", answer_b="") for i in range(n)]
+    return [
+        Call(pair=pair, order=order, digest=f"{i:016}".encode(), key=f"{i}{order}".encode())
+        for i, pair in enumerate(made)
+        for order in Order
+    ]
+
+
+def test_a_budget_ends_a_block_between_pairs_and_the_rest_stays_pending() -> None:
+    async def story() -> None:
+        bench, lots = Bench(3), Lots(7)
+        bench.window.wallet = Wallet(lots.exchange, TARIFF, usd=False)
+        block = await bench.start(pairs(10))
+        await bench.answer_all(block)
+        # Three pairs of seven requests; nobody asks half of a fourth one.
+        assert (block.result(), bench.judge.asked) == (
+            14,
+            ["p0", "p0-ba", "p1", "p1-ba", "p2", "p2-ba"],
+        )
+        assert bench.window.waiting == 0
+
+    run(story)
+
+
+def test_calls_under_a_budget_are_reserved_as_the_window_has_room_for_them() -> None:
+    async def story() -> None:
+        bench, lots = Bench(2), Lots(1000)
+        bench.window.wallet = Wallet(lots.exchange, TARIFF, usd=False)
+        block = await bench.start(pairs(100))
+        assert lots.left >= 1000 - 6
+        assert bench.window.waiting + bench.window.in_flight == 200
+        bench.permit.closed = True
+        await bench.judge.answer()
+        await settle()
+        assert block.result() == 198
+        await bench.window.wallet.report(idle=True)
+        assert lots.left == 998
+
+    run(story)
+
+
+def test_nothing_is_reserved_without_a_part_of_the_window_nor_a_part_held_without_money() -> None:
+    async def story() -> None:
+        bench, lots = Bench(0), Lots(4)
+        bench.window.wallet = wallet = Wallet(lots.exchange, TARIFF, usd=False)
+        block = await bench.start(pairs(3))
+        assert (lots.left, bench.window.ready) == (4, 6)
+        wallet.poor = True
+        assert (bench.window.ready, bench.window.waiting) == (0, 6)
+        bench.window.resize(2)
+        await settle()
+        await bench.answer_all(block)
+        assert (block.result(), len(bench.recorded)) == (2, 4)
+
+    run(story)
+
+
+def test_a_call_that_is_not_sent_stays_pending_and_halts_nobody() -> None:
+    async def story() -> None:
+        bench = Bench(2)
+        block = await bench.start(calls(2))
+        await bench.judge.answer("p0", error=NotSent())
+        await bench.judge.answer("p1")
+        assert (block.result(), bench.recorded, bench.halts) == (1, ["p1"], [])
+
+    run(story)
+
+
+def test_a_window_that_is_too_small_for_its_calls_says_so() -> None:
+    async def story() -> None:
+        bench, said = Bench(0), list[int]()
+        bench.window.on_short = lambda: said.append(1)
+        block = await bench.start(calls(2))
+        assert said == [1]
+        bench.window.resize(2)
+        await settle()
+        await bench.answer_all(block)
 
     run(story)
