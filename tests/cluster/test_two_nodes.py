@@ -114,12 +114,11 @@ def test_a_new_cluster_refuses_what_would_be_lost_and_resumes(
     pairs = folder / "pairs.jsonl"
     mounted = run_file(folder / "m.toml", pairs=pairs, judges=JUDGES, out=str(own / "run"))
     relative = run_file(folder / "r.toml", pairs=pairs, judges=JUDGES, out="run")
-    job, refused, lost = (cluster.submit(run) for run in (stored, mounted, relative))
 
-    code, log = cluster.ended(lost)
+    code, log = cluster.ended(cluster.submit(relative))
     assert (code, last_line(log)) == (2, "judgebias exit code 2")
     assert "is relative, in a job that was submitted" in log
-    code, log = cluster.ended(refused)
+    code, log = cluster.ended(cluster.submit(mounted))
     assert (code, last_line(log)) == (2, "judgebias exit code 2"), log
     assert "node " in log
     assert str(own / "run") in log
@@ -127,7 +126,7 @@ def test_a_new_cluster_refuses_what_would_be_lost_and_resumes(
 
     refuse_without_token(cluster, stored)
 
-    code, log = cluster.ended(job)
+    code, log = cluster.ended(cluster.submit(stored))
     assert (code, last_line(log)) == (0, "judgebias exit code 0"), log
     assert "are on disk" in log
 
