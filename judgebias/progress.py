@@ -43,6 +43,8 @@ class RunEnd:
     """Calls that stay to be asked by the next start."""
     halted: dict[str, str] = field(default_factory=dict[str, str])
     """Judge -> why it was halted."""
+    concluded: dict[str, str] = field(default_factory=dict[str, str])
+    """Judge -> why the stop rule ended its asking."""
     interrupted: bool = False
     fault: str = ""
     """What ended the run for every judge: a full disk, an input that changed."""

@@ -18,6 +18,7 @@ CODES = {
     "JournalDamaged": 2,
     "Stopped": 4,
     "JudgeHalted": 4,
+    "RayLost": 4,
 }
 TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
 

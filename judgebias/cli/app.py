@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from judgebias.cli import pair as options_of_pair
+import judgebias.cli.pair as options_of_pair
 from judgebias.cli.exits import Exit
 from judgebias.cli.init import write_run_file
 from judgebias.cli.pair import pair_files
@@ -21,6 +21,7 @@ from judgebias.cli.plan import Wish, print_plan
 from judgebias.cli.reparse import reparse as reread_replies
 from judgebias.cli.salvage import salvage_run
 from judgebias.cli.screen import Screen
+from judgebias.cli.selftest import print_self_test
 from judgebias.cli.show import show_pair
 from judgebias.cli.status import print_status
 from judgebias.cli.summarize import summarize_sources
@@ -28,6 +29,7 @@ from judgebias.cli.table import print_written
 from judgebias.errors import JudgebiasError
 from judgebias.pairs.outputs import Names
 from judgebias.pipeline.quiet import FAREWELL
+from judgebias.selftest.run import REPETITIONS
 
 app = typer.Typer(
     name="judgebias",
@@ -307,3 +309,16 @@ def status(
     """Show how far a running or stopped run is."""
     print_status(folder, as_json=json)
     return Exit.COMPLETE
+
+
+@app.command()
+def selftest(
+    *,
+    json: Json = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every draw.")] = 0,
+    repetitions: Annotated[
+        int, typer.Option("--repetitions", min=20, help="Of each planted judge.")
+    ] = REPETITIONS,
+) -> int:
+    """Recover planted biases and check the sizes of the tests: two minutes on two cores."""
+    return print_self_test(seed=seed, repetitions=repetitions, as_json=json)

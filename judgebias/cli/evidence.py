@@ -61,3 +61,5 @@ class Evidence:
     """What the reader of summary.md must know of the design."""
     texts: Texts | None = None
     """None where the texts are not known."""
+    stopping: Callable[[dict[str, int]], pl.DataFrame | None] = lambda _: None
+    """Judge -> calls that ended: the table of the stop rule, None without one."""

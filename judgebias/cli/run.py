@@ -137,8 +137,11 @@ def overridden(config: RunConfig, overrides: Overrides) -> RunConfig:
 
 
 def _plan_line(ready: Ready) -> str:
-    expected, missing = sum(ready.expected.values()), sum(ready.missing.values())
-    judges = len(ready.missing)
+    mine = {name: n for name, n in ready.expected.items() if name not in ready.concluded}
+    expected, missing = sum(mine.values()), sum(ready.missing.values())
+    judges = len(mine)
+    if not judges:
+        return "the stop rule holds for every judge: nothing to ask"
     if not missing:
         return f"all {expected:,} calls of {_judges(judges)} are on disk: nothing to ask"
     done = f", {expected - missing:,} are on disk" if missing < expected else ""
@@ -157,10 +160,11 @@ def _ended(ready: Ready, end: RunEnd, written: Written, screen: Screen, *, probe
         screen.say("interrupted: what was in flight has landed")
     if end.budget_spent:
         screen.say(_budget_line(ready))
-    # By the journal: a dead worker's turns tell nothing.
-    left = written.pending_items if probe else written.pending
-    pending = sum(left[judge] for judge in ready.expected)
-    cut_short = end.pending if end.interrupted or end.halted or end.budget_spent else 0
+    for judge, reason in end.concluded.items():
+        screen.say(f"{judge} was not asked further: {reason}; see {_stopping(ready.rundir)}")
+    pending = _pending(ready, end, written, probe=probe)
+    cut = (end.interrupted or end.halted or end.budget_spent) and not end.concluded
+    cut_short = end.pending if cut else 0
     if pending or cut_short or end.fault:
         number = pending or cut_short
         goes_on = "a larger budget" if end.budget_spent else "the same command"
@@ -172,6 +176,22 @@ def _ended(ready: Ready, end: RunEnd, written: Written, screen: Screen, *, probe
         screen.say(f"{calls} ended without a verdict: see {_failures(ready.rundir)}")
         return Exit.UNANSWERED
     return Exit.COMPLETE
+
+
+def _pending(ready: Ready, end: RunEnd, written: Written, *, probe: bool) -> int:
+    """Count the calls that have not ended, by the journal: a dead worker's turns tell nothing.
+
+    What the stop rule leaves out is not pending; it leaves out nothing of the probe.
+    """
+    over = {*ready.concluded, *end.concluded}
+    return sum(
+        written.pending_items[judge] if probe or judge in over else written.pending[judge]
+        for judge in ready.expected
+    )
+
+
+def _stopping(rundir: RunDir) -> str:
+    return rundir.shown(rundir.path / "tables" / "stopping.csv")
 
 
 def _failed_items(written: Written) -> int:

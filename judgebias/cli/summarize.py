@@ -10,6 +10,7 @@ import polars as pl
 from judgebias.cli.evidence import Calls, Evidence
 from judgebias.cli.probe_calls import live_judges, probe_of_run, probed_pairs, with_twins
 from judgebias.cli.screen import Screen
+from judgebias.cli.stopping import stopping_of_run
 from judgebias.cli.tabulate import PANEL, Written, tabulate
 from judgebias.design import question_words, words_of
 from judgebias.errors import InputError, UsageError
@@ -149,6 +150,7 @@ def evidence_of_run(run: RunDir) -> Evidence:
         first_orders=first_orders(run, manifest),
         notices=_notices_of_design(run, manifest),
         texts=_texts(run),
+        stopping=lambda ended: stopping_of_run(run, manifest, design_of(manifest), ended),
     )
 
 

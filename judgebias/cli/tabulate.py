@@ -20,6 +20,7 @@ from judgebias.cli.evidence import Calls, Evidence
 from judgebias.families import own_family_warnings
 from judgebias.leaks import LEAK_COLUMNS
 from judgebias.report.markdown import render_flips, render_probe, render_sampled
+from judgebias.report.stopping import render_stopping
 from judgebias.report.tables import write_csv, write_tables, write_verdicts
 from judgebias.summary import (
     Row,
@@ -39,7 +40,7 @@ from judgebias.summary.hypotheses import hypotheses_table
 from judgebias.summary.leaks import leak_rows, leak_words, leaks_table
 from judgebias.summary.matchups import compare_matchups, matchup_rows
 from judgebias.summary.probe import NO_CALLS, probe_table
-from judgebias.summary.profiles import Group
+from judgebias.summary.profiles import ALL, Group
 from judgebias.summary.sampled import compare_sampled, sampled_rows
 from judgebias.summary.settle import with_states
 from judgebias.summary.snapshots import model_changes, snapshot_warnings
@@ -140,6 +141,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     write_verdicts(path, _settled(evidence, gathered))
     summary = with_soft(table(compare(gathered.rows)), gathered.soft)
     tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
+    stopping = evidence.stopping(_ended_calls(summary))
     written = Written(
         summary=summary,
         self_pair=pl.concat([probe_table(NO_CALLS), *gathered.self_pair]),
@@ -170,10 +172,15 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
             *evidence.notices,
             *_of_texts(evidence),
         ],
-        sections=_sections(evidence, written, tables.get("flips")),
+        sections=_sections(evidence, written, tables.get("flips"), stopping),
     )
     for warning in gathered.snapshots:
         say(warning)
+    if stopping is not None:
+        tables["stopping"] = stopping
+    else:
+        # What an earlier start with a rule wrote says nothing of this one.
+        (out / "tables" / "stopping.csv").unlink(missing_ok=True)
     if evidence.texts is not None:
         tables["texts"] = evidence.texts.table()
     for name, rows in tables.items():
@@ -183,12 +190,19 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     return written
 
 
-def _sections(evidence: Evidence, written: Written, flips: pl.DataFrame | None) -> list[str]:
+def _sections(
+    evidence: Evidence,
+    written: Written,
+    flips: pl.DataFrame | None,
+    stopping: pl.DataFrame | None,
+) -> list[str]:
     """Render what summary.md has beyond the summary, as far as there is any."""
     asked = written.self_pair.filter(pl.col("judge").is_in(sorted(evidence.live)))
     sections = [render_sampled(written.sampled), render_probe(asked)]
     if flips is not None and flips["n_repeated"].sum():
         sections.append(render_flips(flips))
+    if stopping is not None:
+        sections.append(render_stopping(stopping))
     return [section for section in sections if section]
 
 
@@ -202,6 +216,11 @@ def _of_texts(evidence: Evidence) -> list[str]:
         return []
     recorded = len(evidence.live) < len(evidence.judges)
     return evidence.texts.words(live=True, recorded=recorded)
+
+
+def _ended_calls(summary: pl.DataFrame) -> dict[str, int]:
+    whole = summary.filter(pl.col("task") == ALL).select("judge", "n_calls")
+    return {str(judge): int(n) for judge, n in whole.iter_rows()}
 
 
 def _settled(evidence: Evidence, gathered: _Gathered) -> Iterator[pl.DataFrame]:

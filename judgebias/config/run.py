@@ -30,7 +30,14 @@ class Stop(Strict):
     """When the run may stop buying before all pairs are judged."""
 
     swing_half_width: float = Field(default=0.0, ge=0, lt=1)
+    """Stop a judge when its swing over all pairs is known this well; 0 = not asked for."""
     decided: bool = False
+    """Stop a judge when it is shown to lean to a slot; with both, the first of the two."""
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is a stop rule at all."""
+        return self.decided or self.swing_half_width > 0.0
 
 
 class Engine(Strict):

@@ -26,6 +26,8 @@ class TaskBlock:
     """Index into the run's blocks."""
     n_calls: int
     """Calls still to be asked when the run started."""
+    wave: int | None = None
+    """Under a stop rule: the part of the block that is asked; None = all of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

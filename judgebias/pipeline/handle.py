@@ -73,6 +73,10 @@ class OwnerHandle:
         """See `RunOwner.halt`."""
         await self._actor.halt.remote(judge, reason)
 
+    def conclude(self, judge: str) -> None:
+        """See `RunOwner.conclude`; returns at once."""
+        self._actor.conclude.remote(judge)
+
     async def fail(self, fault: str) -> None:
         """See `RunOwner.fail`."""
         await self._actor.fail.remote(fault)

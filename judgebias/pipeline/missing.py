@@ -12,7 +12,7 @@ from judgebias.calls import KEY_BYTES, Call, Pair, call_keys, call_mask
 from judgebias.design import Mask, words_of
 from judgebias.journal import contains, done_keys, journal_folder
 from judgebias.pairs import read_block
-from judgebias.pipeline.blocks import Assignment
+from judgebias.pipeline.blocks import Assignment, TaskBlock
 from judgebias.pipeline.plan import RunPlan
 from judgebias.self_pairs import is_probed, self_digests, self_pair
 from judgebias.verdicts import Order
@@ -38,8 +38,11 @@ def missing_calls(
     pairs = read_block(plan.blocks[assignment.block.number], plan.spec)
     digests = b"".join(pair.digest() for pair in pairs)
     sources = _sources(plan, assignment, done)
-    both = list(_wanted_pairs(plan, assignment.block.judge, pairs, digests, sources))
+    both = list(_wanted_pairs(plan, assignment.block, pairs, digests, sources))
     calls = _calls(pairs, digests, both, tried)
+    if assignment.block.wave:
+        # The probe goes with the first wave: a stop rule ends nothing of it.
+        return calls
     for order, items in _items(plan, assignment.block.judge, digests):
         named = self_digests(digests, order)
         todo = list(_wanted(plan, assignment.block.judge, named, {order: items}, sources))
@@ -62,13 +65,16 @@ def _sources(plan: RunPlan, assignment: Assignment, done: Done) -> list[Done]:
 
 
 def _wanted_pairs(
-    plan: RunPlan, judge: str, pairs: list[Pair], digests: bytes, sources: list[Done]
+    plan: RunPlan, block: TaskBlock, pairs: list[Pair], digests: bytes, sources: list[Done]
 ) -> Iterator[_Wanted]:
     questions = None
     if plan.design.orders == "sampled":
         questions = words_of(b"".join(pair.question_digest() for pair in pairs))
     asked = plan.design.asked(words_of(digests), questions)
-    return _wanted(plan, judge, digests, asked, sources)
+    if plan.buying is not None and block.wave is not None:
+        turn = plan.buying.waves_of(pairs) == block.wave
+        asked = {order: mask & turn for order, mask in asked.items()}
+    return _wanted(plan, block.judge, digests, asked, sources)
 
 
 def _items(plan: RunPlan, judge: str, digests: bytes) -> Iterator[tuple[Order, Mask]]:

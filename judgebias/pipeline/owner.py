@@ -84,6 +84,7 @@ class RunOwner:
         self._driver_seen = clock()
         self._stopping = False
         self._halted: dict[str, str] = {}
+        self._concluded: set[str] = set()
         self._fault = ""
         self._forms: dict[str, FormData] = dict(forms or {})
         self._settling: dict[str, str] = {}
@@ -150,7 +151,7 @@ class RunOwner:
         return Beat(
             lease_s=lease,
             stopping=self._stopping,
-            halted=frozenset(self._halted),
+            halted=frozenset(self._halted) | self._concluded,
             buried=state is None,
             rank=names.index(worker) if state else 0,
             workers=max(1, len(names)),
@@ -173,7 +174,7 @@ class RunOwner:
 
         The others wait: what the first call finds out is found out once, not once per worker.
         """
-        while judge not in self._forms and not self._stopping and judge not in self._halted:
+        while judge not in self._forms and not self._stopping and not self._is_over(judge):
             if self._settling.setdefault(judge, worker) not in self._workers:
                 self._settling[judge] = worker
             if self._settling[judge] == worker:
@@ -191,6 +192,11 @@ class RunOwner:
     async def halt(self, judge: str, reason: str) -> None:
         """Ask this judge nothing more; its calls stay pending and the other judges go on."""
         self._halted.setdefault(judge, reason)
+        self._queue.drop(judge)
+
+    async def conclude(self, judge: str) -> None:
+        """Ask this judge nothing more because its figures are good enough."""
+        self._concluded.add(judge)
         self._queue.drop(judge)
 
     async def fail(self, fault: str) -> None:
@@ -223,6 +229,9 @@ class RunOwner:
             over=self._queue.finished or (self._stopping and self._queue.idle),
             budget_spent=self._purse is not None and self._purse.exhausted,
         )
+
+    def _is_over(self, judge: str) -> bool:
+        return judge in self._halted or judge in self._concluded
 
     def _totals(self) -> dict[str, dict[str, float]]:
         totals: dict[str, Counter[str]] = {}

@@ -13,6 +13,7 @@ from judgebias.pace.learning import FIRST_WINDOW
 from judgebias.pace.limits import MOST_IN_FLIGHT
 from judgebias.pairs import Block, PairsSpec
 from judgebias.progress import FormData
+from judgebias.stopping.sequence import BuyingOrder
 
 LOCAL_IN_FLIGHT = 256
 """Calls under way of a judge without a network whose run file names no window."""
@@ -55,3 +56,5 @@ class RunPlan:
     """Judge -> the verdict form an earlier start settled on."""
     base: str
     """The folder that relative paths of the run file start from."""
+    buying: BuyingOrder | None = None
+    """The order in which pairs are bought under a stop rule; None = as they come."""

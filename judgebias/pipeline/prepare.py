@@ -38,6 +38,7 @@ from judgebias.pipeline.place import (
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
 from judgebias.pipeline.spent import check_prices
+from judgebias.pipeline.stopping import buying_order_of
 from judgebias.pipeline.texts import notices_of_probe, notices_of_texts
 from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import Manifest, RunDir, check_same
@@ -219,6 +220,7 @@ def _ready(
         fingerprints={name: bytes.fromhex(text) for name, text in manifest.fingerprints.items()},
         forms=manifest.forms,
         base=str(base),
+        buying=buying_order_of(config, checked.survey, checked.design),
     )
     notices = (*checked.notices, *more)
     return make_ready(plan, rundir, checked.survey, checked.words, only, notices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from judgebias.pairs import Survey
 from judgebias.pipeline.blocks import TaskBlock
 from judgebias.pipeline.left import Counts, Done, Left
 from judgebias.pipeline.plan import RunPlan
+from judgebias.pipeline.stopping import concluded, in_waves
 from judgebias.pipeline.used_up import split_tries
 from judgebias.rundir import RunDir
 from judgebias.self_pairs import is_probed
@@ -59,6 +60,8 @@ class Ready:
     """Judge -> bytes of the questions and answers in those calls."""
     notices: tuple[str, ...]
     """What the user should be told, one sentence each."""
+    concluded: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Judge -> why the stop rule allows to ask it nothing: what is on disk is enough."""
 
 
 def make_ready(
@@ -78,7 +81,10 @@ def make_ready(
     )
     left = Left(plan=plan, survey=survey, words=words, orders=orders, done=done)
     items = {order: left.items(order) for order in Order}
-    per_pair = {name: left.pairs(fingerprint) for name, fingerprint in mine.items()}
+    over = concluded(plan, rundir, survey, names)
+    per_pair = {
+        name: left.pairs(fingerprint) * (name not in over) for name, fingerprint in mine.items()
+    }
     per_item = {name: left.self_pairs(name, items) for name in names}
     asked = Asked(
         n_ab=int(orders[Order.AB].sum()),
@@ -90,21 +96,25 @@ def make_ready(
     per_repeat = {
         name: asked.n_ab + asked.n_ba + asked.n_items * (name in probed) for name in names
     }
-    calls = {
-        name: per_pair[name] + sum(per_item[name].values(), 0 * per_pair[name]) for name in names
-    }
+    of_items = {name: sum(per_item[name].values(), 0 * per_pair[name]) for name in names}
+    calls = {name: per_pair[name] + of_items[name] for name in names}
     return Ready(
         plan=plan,
         rundir=rundir,
         survey=survey,
-        blocks=_blocks(survey, calls),
+        blocks=in_waves(_blocks(survey, calls), plan, survey, per_pair, of_items),
         done=done,
         tried=tried,
         asked=asked,
         expected={name: n * plan.design.repeats for name, n in per_repeat.items()},
         missing={name: int(n.sum()) for name, n in calls.items()},
         text_bytes={name: left.n_bytes(per_pair[name], per_item[name]) for name in names},
-        notices=(*notices, *given_up),
+        concluded=over,
+        notices=(
+            *notices,
+            *given_up,
+            *(f"{name} is not asked: {why}" for name, why in over.items()),
+        ),
     )
 
 

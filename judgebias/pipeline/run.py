@@ -30,6 +30,7 @@ from judgebias.pipeline.plan import window_of
 from judgebias.pipeline.pool import Pool, pool_of
 from judgebias.pipeline.ready import Ready
 from judgebias.pipeline.spent import bounded, spent_so_far
+from judgebias.pipeline.stopping import StopWatch
 from judgebias.pipeline.worker import Worker
 from judgebias.progress import Progress, RunEnd
 
@@ -52,10 +53,11 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
         pool = pool_of(engine, cpus, len(ready.blocks))
         turns = _Turns(ready, owner, pool, pacers)
         health = Health()
-        with _interrupts(owner.stop) as interrupted, closing(health):
+        rule = StopWatch(ready.plan, ready.survey, _asked(ready), owner.conclude)
+        with _interrupts(owner.stop) as interrupted, closing(health), rule.watching():
             turns.start()
             _follow(turns, owner, health, end, watch)
-        end.interrupted = interrupted.is_set()
+        end.interrupted, end.concluded = interrupted.is_set(), rule.concluded
         owner.close()
         for pacer in pacers.values():
             pacer.close()
@@ -101,6 +103,10 @@ def _groups(ready: Ready) -> list[Group]:
     """Find the limit groups of the judges that have something to ask."""
     groups = groups_of(ready.plan.config.judges)
     return [group for group in groups if any(ready.missing.get(name) for name in group.judges)]
+
+
+def _asked(ready: Ready) -> list[str]:
+    return [name for name, calls in ready.missing.items() if calls]
 
 
 def _purse(ready: Ready) -> Purse | None:

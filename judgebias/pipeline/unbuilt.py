@@ -25,8 +25,8 @@ def refuse_unbuilt(config: RunConfig) -> None:
 
 
 def _unbuilt(config: RunConfig) -> Iterator[str]:
-    if config.stop.decided or config.stop.swing_half_width:
-        yield "[stop]"
+    if config.stop.asked and config.orders != "both":
+        yield f'[stop] together with orders = "{config.orders}"'
     for judge in config.judges:
         if isinstance(judge, WireJudge) and judge.mode == "batch":
             yield f'mode = "batch" of judge {judge.name!r}'

@@ -189,7 +189,7 @@ def _wins(profiles: Profiles) -> Row:
 
 def _gold(profiles: Profiles) -> Row:
     confusion = np.stack(
-        [np.stack([profiles.sums(_labels(a, b)) for b in Winner], axis=-1) for a in Winner], axis=-2
+        [np.stack([profiles.sums(_LABELS[a, b]) for b in Winner], axis=-1) for a in Winner], axis=-2
     )
     kappa = kappa_with_interval(confusion, profiles.multiplicity)
     return {
@@ -204,6 +204,9 @@ def _labels(verdict: Winner, gold: Winner) -> Ints:
         [int(final(settle(ab, ba)) is verdict and label is gold) for ab, ba, label in CODES],
         dtype=np.int64,
     )
+
+
+_LABELS: Final = {(a, b): _labels(a, b) for a in Winner for b in Winner}
 
 
 def _mean(name: str, profiles: Profiles, weights: Ints, *, low: int, scale: int) -> Row:

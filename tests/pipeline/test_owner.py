@@ -277,6 +277,29 @@ def test_totals_add_the_living_and_keep_what_the_dead_counted() -> None:
     }
 
 
+def test_a_concluded_judge_gets_no_more_blocks_and_the_others_go_on() -> None:
+    async def story() -> None:
+        world = World(enough=9, other=2)
+        await world.owner.register("w", "actor")
+        held = await world.owner.take("w")
+        assert held is not None
+        assert held.block.judge == "enough"
+        await world.owner.conclude("enough")
+        beat = await world.owner.beat("w", {})
+        assert beat.halted == {"enough"}
+        # It is no failure of the judge: nothing says that it was halted.
+        assert (await world.owner.driver_beat()).halted == {}
+        assert await world.owner.form("w", "enough") is None
+        rest = [await world.owner.take("w") for _ in range(2)]
+        assert [a.block.judge for a in rest if a] == ["other", "other"]
+        for assignment in (held, *rest):
+            assert assignment is not None
+            await world.owner.close_block("w", assignment)
+        assert await world.owner.take("w") is None
+
+    asyncio.run(story())
+
+
 def test_a_judge_with_one_block_has_its_whole_window_in_one_worker() -> None:
     async def story() -> None:
         world = World({"j": 40, "k": 10}, j=1, k=9)

@@ -375,7 +375,7 @@ def test_a_judge_that_cannot_be_opened_is_found_before_the_start(
 @pytest.mark.parametrize(
     ("setting", "named"),
     [
-        ({"stop": {"decided": True}}, "stop"),
+        ({"stop": {"decided": True}, "orders": "ab"}, "[stop] together with"),
     ],
 )
 def test_a_setting_that_would_silently_not_happen_is_refused(
