@@ -30,6 +30,8 @@ N = int(os.environ.get("JUDGEBIAS_TEST_PAIRS", "2000"))
 IN_FLIGHT = 24
 SLOW = {"provider": "simulated", "latency_s": 0.4, "max_in_flight": IN_FLIGHT, "tie_width": 0.3}
 JUDGES = [{**SLOW, "name": "one"}, {**SLOW, "name": "two", "offset": 0.5}]
+# Latency changes no verdict, and this process asks one call after the other.
+FAST = [{**judge, "latency_s": 0.0} for judge in JUDGES]
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +133,7 @@ def test_a_new_cluster_refuses_what_would_be_lost_and_resumes(
     assert "are on disk" in log
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    here = run_file(folder / "h.toml", pairs=pairs, judges=JUDGES, out="here")
+    here = run_file(folder / "h.toml", pairs=pairs, judges=FAST, out="here")
     assert run_app(["run", str(here)]) == 0
     assert len(asking.asked) == 4 * N
     run = StoredRunDir(place)
