@@ -27,7 +27,7 @@ OUTPUTS: Final = (
 """Every file of a run directory that has a name of its own, relative to it."""
 
 
-def refuse_own_outputs(what: str, source: str, *, base: Path, out: Path, deep: bool) -> None:
+def refuse_own_outputs(what: str, source: str, *, base: Path, out: Path | str, deep: bool) -> None:
     """Refuse an input that would read, or be overwritten by, the files written to `out`.
 
     Parameters
@@ -37,7 +37,7 @@ def refuse_own_outputs(what: str, source: str, *, base: Path, out: Path, deep: b
     source
         A file, folder or glob, relative to `base`; an address elsewhere is no concern.
     out
-        The folder that is written.
+        The folder that is written; one elsewhere is no concern either.
     deep
         Whether a folder stands for everything below it, and not only for the files in it.
 
@@ -47,8 +47,9 @@ def refuse_own_outputs(what: str, source: str, *, base: Path, out: Path, deep: b
         When a file that is written would be read.
     """
     source = source.removeprefix("file://")
-    if "://" in source:
+    if "://" in source or "://" in str(out):
         return
+    out = Path(out)
     try:
         taken = next(_taken(base / source, out.resolve(), deep=deep), None)
     except (OSError, RuntimeError):

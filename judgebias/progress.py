@@ -27,6 +27,8 @@ class Progress:
     """What ended the run from within a worker, "" = nothing."""
     forms: dict[str, FormData] = field(default_factory=dict[str, FormData])
     """Judge -> the verdict form that was settled on."""
+    over: bool = False
+    """Whether no block waits that will be handed out, and no living worker holds one."""
     budget_spent: bool = False
     """Whether the run's budget has nothing left for another pair."""
 

@@ -24,7 +24,7 @@ from judgebias.config import RunConfig
 from judgebias.config.judge import Strict
 from judgebias.design import Design
 from judgebias.errors import ConfigError, InputError, UsageError
-from judgebias.journal import crash_point
+from judgebias.journal import Recovery, crash_point, merge_segments, recover
 from judgebias.publish import publish, publish_text
 
 FORMAT = 1
@@ -73,6 +73,35 @@ class RunDir:
         self.index = path / "journal" / "pairs.parquet"
         self.rejects = path / "rejects.jsonl"
         self._manifest = path / "run.json"
+
+    @property
+    def name(self) -> str:
+        """The place as the user knows it."""
+        return str(self.path)
+
+    @property
+    def journal_place(self) -> str:
+        """Where workers write the journal, on whatever machine they are."""
+        return str(self.journal)
+
+    def shown(self, path: Path) -> str:
+        """A file of the run as the user knows it."""
+        return f"{self.name}/{path.relative_to(self.path)}"
+
+    def pull(self) -> None:
+        """Have here what others have written; a folder always has."""
+
+    def push(self) -> None:
+        """Have everything that was written here where the run is; a folder always has."""
+
+    def recovered(self) -> Recovery:
+        """Mend and merge the journal; only the owner does this, before it asks."""
+        recovery = recover(self.journal)
+        merge_segments(self.journal)
+        return recovery
+
+    def check_owner(self) -> None:
+        """Return while this process owns the run; a lock of the kernel cannot be lost."""
 
     def prepare(self) -> None:
         """Make the folders and prove that they can be written, before anything is asked.
@@ -186,7 +215,7 @@ class RunDir:
             data = json.loads(self._manifest.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise InputError(
-                f"{self.path} is not a run directory: it has no run.json",
+                f"{self.name} is not a run directory: it has no run.json",
                 expected="a directory that `judgebias run` made",
                 do="give the `out` of a run",
             ) from error

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.bucket import s3
+
+__all__ = ["s3", "shared"]
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -284,7 +284,7 @@ def summarize(
 
 @app.command()
 def reparse(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
     *,
     json: Json = False,
 ) -> int:
@@ -295,7 +295,7 @@ def reparse(
 
 @app.command()
 def salvage(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
 ) -> int:
     """Save the whole records of damaged journal files; what is lost is asked again by `run`."""
     salvage_run(folder, Screen())
@@ -304,7 +304,7 @@ def salvage(
 
 @app.command()
 def status(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
     *,
     json: Json = False,
 ) -> int:

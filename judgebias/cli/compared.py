@@ -20,6 +20,7 @@ from judgebias.pairs import PairsSpec, close_readers, read_block, survey_pairs
 from judgebias.pipeline.identify import identify
 from judgebias.prompts import Prompt, VerdictForm
 from judgebias.rundir import Manifest, RunDir
+from judgebias.stored import open_rundir
 from judgebias.verdicts import Cell, Order, Slot, Winner, final, settle
 
 
@@ -98,7 +99,7 @@ def open_run(path: Path) -> Run:
             config=manifest.config, base=Path(manifest.base), folder=folder, manifest=manifest
         )
     config, base = load_run_file(path), path.resolve().parent
-    folder = RunDir(base / config.out)
+    folder = open_rundir(config.out, base)
     manifest = folder.manifest() if folder.exists else None
     return Run(config=config, base=base, folder=folder, manifest=manifest)
 

@@ -71,7 +71,7 @@ def print_plan(path: Path, *, limit: int, wish: Wish, as_json: bool) -> None:
     ready = examined(load_run_file(path), base=path.resolve().parent, limit=limit)
     plan = make_plan(ready, wish)
     if owner := ready.rundir.owner():
-        notice = f"a run would be refused now: {ready.rundir.path} is in use ({owner})"
+        notice = f"a run would be refused now: {ready.rundir.name} is in use ({owner})"
         plan = replace(plan, notices=(*plan.notices, notice))
     if as_json:
         typer.echo(json.dumps(asdict(plan), indent=2, ensure_ascii=False))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -17,12 +16,13 @@ from judgebias.cli.screen import Screen
 from judgebias.cli.summarize import summarize_run
 from judgebias.cli.tabulate import Written
 from judgebias.config import WireJudge
-from judgebias.journal import Row, Segment, first_wins, now_us, read_journal
+from judgebias.journal import Row, create_segment, first_wins, now_us, read_journal
 from judgebias.judges.reading import read_slot
 from judgebias.judges.wire_form import WireForm, opening_form
 from judgebias.prompts import VerdictForm
 from judgebias.replies import FailureKind, Reply, Usage
 from judgebias.rundir import Manifest, RunDir
+from judgebias.stored import open_rundir
 from judgebias.verdicts import Slot
 
 _UNREAD = (FailureKind.INVALID, FailureKind.EMPTY)
@@ -42,9 +42,9 @@ class Reread:
     """Verdicts that would be read otherwise, and stay as they were recorded."""
 
 
-def reparse(folder: Path, screen: Screen) -> Written:
+def reparse(folder: str, screen: Screen) -> Written:
     """Read the kept replies of every judge of a run directory again, and write the tables."""
-    run = RunDir(folder)
+    run = open_rundir(folder)
     manifest = run.manifest()
     with run.owned():
         for number, judge in enumerate(manifest.config.judges):
@@ -110,7 +110,7 @@ def _keep(run: RunDir, manifest: Manifest, number: int, mended: tuple[Row, ...])
     if not mended:
         return
     worker = f"reparse-{number}-{now_us()}"
-    segment = Segment.create(run.journal, epoch=manifest.epoch, worker=worker)
+    segment = create_segment(run.journal_place, epoch=manifest.epoch, worker=worker)
     for row in mended:
         segment.append(row)
     segment.flush()

@@ -18,10 +18,11 @@ from judgebias.cli.tabulate import Written, nothing_written
 from judgebias.config import RunConfig, load_run_file
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError, UsageError
+from judgebias.pipeline.place import refuse_lost_folder
 from judgebias.pipeline.prepare import prepared
 from judgebias.pipeline.quiet import quiet_ray
 from judgebias.pipeline.ready import Ready
-from judgebias.progress import RunEnd
+from judgebias.progress import Progress, RunEnd
 from judgebias.rundir import RunDir
 
 DEFAULT_ITEMS = 200
@@ -104,9 +105,13 @@ def _ask(ready: Ready, screen: Screen) -> RunEnd:
     # Ray takes seconds to import, and a run that has everything on disk does not need it.
     from judgebias.pipeline.run import ask_missing
 
+    def watch(progress: Progress) -> None:
+        ready.rundir.check_owner()
+        screen.progress(progress)
+
     screen.start(ready.missing)
     try:
-        return ask_missing(ready, screen.progress)
+        return ask_missing(ready, watch)
     finally:
         screen.finish()
 
@@ -117,6 +122,8 @@ def overridden(config: RunConfig, overrides: Overrides) -> RunConfig:
     # What was typed is relative to where it was typed, not to the run file.
     for name in ("pairs", "out"):
         if value := getattr(overrides, name):
+            if name == "out":
+                refuse_lost_folder("--out", value)
             data[name] = value if "://" in value else str(Path(value).absolute())
     if overrides.items:
         data["self_pair"] = overrides.items
@@ -183,8 +190,8 @@ def _pending(ready: Ready, end: RunEnd, written: Written, *, probe: bool) -> int
     )
 
 
-def _stopping(rundir: RunDir) -> Path:
-    return rundir.path / "tables" / "stopping.csv"
+def _stopping(rundir: RunDir) -> str:
+    return rundir.shown(rundir.path / "tables" / "stopping.csv")
 
 
 def _failed_items(written: Written) -> int:
@@ -198,5 +205,5 @@ def _budget_line(ready: Ready) -> str:
     return f"the budget ({', '.join(bounds)}) has no room for another pair: the report is partial"
 
 
-def _failures(rundir: RunDir) -> Path:
-    return rundir.path / "tables" / "failures.csv"
+def _failures(rundir: RunDir) -> str:
+    return rundir.shown(rundir.path / "tables" / "failures.csv")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from judgebias.cli.screen import Screen
 from judgebias.journal import Salvaged, salvage_journal
-from judgebias.rundir import RunDir
+from judgebias.stored import open_rundir
 
 
-def salvage_run(folder: Path, screen: Screen) -> None:
+def salvage_run(folder: str, screen: Screen) -> None:
     """Replace every damaged segment of a run by one of its whole records, and say what is lost."""
-    run = RunDir(folder)
+    run = open_rundir(folder)
     run.manifest()
     with run.owned():
         found = salvage_journal(run.journal)
+        run.push()
     for segment in found:
         screen.say(_line(segment))
     if not found:
-        screen.say(f"{run.journal}: no damage, nothing was changed")
+        screen.say(f"{run.name}: no damage, nothing was changed")
 
 
 def _line(segment: Salvaged) -> str:

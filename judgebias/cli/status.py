@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import polars as pl
 import typer
@@ -13,6 +12,7 @@ import typer
 from judgebias.cli.evidence import Calls
 from judgebias.cli.summarize import calls_of_run
 from judgebias.rundir import RunDir
+from judgebias.stored import open_rundir
 
 RATE_OVER = timedelta(seconds=60)
 LEAST_S = 1.0
@@ -55,9 +55,9 @@ class RunStatus:
     """Requests that the budget allows, 0 = no bound."""
 
 
-def print_status(folder: Path, *, as_json: bool) -> None:
+def print_status(folder: str, *, as_json: bool) -> None:
     """Print one line per judge, and whether the run goes on."""
-    status = read_status(RunDir(folder))
+    status = read_status(open_rundir(folder))
     if as_json:
         typer.echo(json.dumps(asdict(status), indent=2))
         return

@@ -23,6 +23,7 @@ from judgebias.pipeline.used_up import list_used_up
 from judgebias.records import join_pairs, read_records
 from judgebias.rundir import Manifest, RunDir, design_of
 from judgebias.self_pairs import has_tie
+from judgebias.stored import open_rundir
 from judgebias.summary.texts import Texts
 from judgebias.tone import DENSITY_COLUMNS
 from judgebias.verdicts import Order
@@ -39,42 +40,45 @@ def summarize_sources(
     sources: Sequence[str], out: str, *, pairs: str, cluster: str, screen: Screen
 ) -> Written:
     """Summarise files of records, or one run directory into a folder of choice."""
-    run = RunDir(Path(sources[0]))
+    run = open_rundir(sources[0])
     if run.exists:
         if len(sources) > 1 or pairs or cluster:
             raise UsageError(
                 "a run directory is summarised alone, with the pairs and the cluster it was run by",
                 do="leave out --pairs, --cluster and the other sources",
             )
-        return write(evidence_of_run(run), Path(out or run.path), screen)
+        return write(evidence_of_run(run), open_rundir(out) if out else run, screen)
     if not out:
         raise UsageError("--out is missing", expected="--out DIR, a folder for the tables")
     for source in sources:
-        refuse_own_outputs("SOURCE", source, base=Path.cwd(), out=Path(out), deep=True)
+        refuse_own_outputs("SOURCE", source, base=Path.cwd(), out=out, deep=True)
     if pairs:
-        refuse_own_outputs("--pairs", pairs, base=Path.cwd(), out=Path(out), deep=False)
+        refuse_own_outputs("--pairs", pairs, base=Path.cwd(), out=out, deep=False)
     return write(
-        evidence_of_records(sources, pairs, cluster or "question", screen), Path(out), screen
+        evidence_of_records(sources, pairs, cluster or "question", screen), open_rundir(out), screen
     )
 
 
 def summarize_run(run: RunDir, screen: Screen) -> Written:
     """Write all tables of a run directory, and its calls."""
+    run.pull()
     manifest = run.manifest()
     pairs = asked_pairs(run, manifest)["pair"]
     write_calls(run.journal, run.path / "calls.parquet", pairs=pairs)
     if manifest.probed:
         write_calls(run.journal, run.path / "self_pair_calls.parquet", pairs=probed_pairs(run))
-    written = write(evidence_of_run(run), run.path, screen)
+    written = write(evidence_of_run(run), run, screen)
     if written.n_failed:
         list_used_up(run, manifest)
+        run.push()
     return written
 
 
-def write(evidence: Evidence, out: Path, screen: Screen) -> Written:
+def write(evidence: Evidence, out: RunDir, screen: Screen) -> Written:
     """Write all tables and say where they are."""
-    written = tabulate(evidence, out, say=screen.say)
-    screen.say(f"tables are in {out}")
+    written = tabulate(evidence, out.path, say=screen.say)
+    out.push()
+    screen.say(f"tables are in {out.name}")
     return written
 
 

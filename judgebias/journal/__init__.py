@@ -9,6 +9,12 @@ from judgebias.journal.commit import GroupCommit
 from judgebias.journal.crash import crash_point
 from judgebias.journal.done import contains, done_keys, failed_tries
 from judgebias.journal.merge import merge_segments
+from judgebias.journal.objects import (
+    JournalCopy,
+    create_segment,
+    journal_folder,
+    open_commit,
+)
 from judgebias.journal.read import JournalReader, JournalReport
 from judgebias.journal.recover import (
     Recovery,
@@ -34,6 +40,7 @@ __all__ = [
     "SCHEMA",
     "GroupCommit",
     "JournalContents",
+    "JournalCopy",
     "JournalReader",
     "JournalReport",
     "JournalWriteError",
@@ -44,12 +51,15 @@ __all__ = [
     "Segment",
     "contains",
     "crash_point",
+    "create_segment",
     "done_keys",
     "extra_spend",
     "failed_tries",
     "first_wins",
+    "journal_folder",
     "merge_segments",
     "now_us",
+    "open_commit",
     "read_journal",
     "recover",
     "row_of",

@@ -16,9 +16,11 @@ import re
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -59,6 +61,25 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+class SegmentWriter(Protocol):
+    """Where the frames of a segment go."""
+
+    path: Path
+    trusted: bool
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Make one batch durable as a frame."""
+        ...
+
+    def close(self) -> None:
+        """Release what is held."""
+        ...
+
+
+Opener: TypeAlias = Callable[[str, SegmentInfo], SegmentWriter]
+"""Makes the place of a new segment; given its file's name and what it says about itself."""
 
 
 class SegmentFile:
@@ -131,8 +152,11 @@ class Segment:
     `append` and `flush` may run in different threads.
     """
 
-    def __init__(self, folder: Path, *, epoch: int, worker: str) -> None:
-        self._folder = folder
+    def __init__(self, opener: Opener, *, epoch: int, worker: str) -> None:
+        if not _NAME.fullmatch(worker):
+            msg = f"a worker's name is a part of a file name, got {worker!r}"
+            raise ValueError(msg)
+        self._opener = opener
         self._epoch = epoch
         self._worker = worker
         self._rows: list[Row] = []
@@ -153,10 +177,7 @@ class Segment:
         JournalWriteError
             When the disk does not take it.
         """
-        if not _NAME.fullmatch(worker):
-            msg = f"a worker's name is a part of a file name, got {worker!r}"
-            raise ValueError(msg)
-        return cls(folder, epoch=epoch, worker=worker)
+        return cls(partial(_open_in, folder), epoch=epoch, worker=worker)
 
     @property
     def path(self) -> Path:
@@ -219,28 +240,32 @@ class Segment:
         except OSError as error:
             raise _refused(self._file.path, error) from error
 
-    def _open(self) -> SegmentFile:
+    def _open(self) -> SegmentWriter:
         part = f".{self._part}" if self._part else ""
-        path = self._folder / f"{self._epoch:06d}-{self._worker}{part}{SUFFIX}"
+        name = f"{self._epoch:06d}-{self._worker}{part}{SUFFIX}"
         info = new_info(epoch=self._epoch, worker=self._worker)
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = SegmentFile(path, info)
+            file = self._opener(name, info)
         except FileExistsError as error:
             raise UsageError(
-                f"{path}: this worker already has a segment of epoch {self._epoch}",
+                f"{name}: this worker already has a segment of epoch {self._epoch}",
                 expected="one writer per segment",
                 do="give every start of a worker its own epoch or name",
             ) from error
         except OSError as error:
-            raise _refused(path, error) from error
+            raise _refused(Path(name), error) from error
         self._part += 1
         return file
 
 
+def _open_in(folder: Path, name: str, info: SegmentInfo) -> SegmentFile:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return SegmentFile(folder / name, info)
+
+
 def _refused(path: Path, error: OSError) -> JournalWriteError:
     return JournalWriteError(
-        f"{path}: cannot write the journal: {error.strerror}",
+        f"{path}: cannot write the journal: {error.strerror or error}",
         expected="a disk with room that takes writes; received replies are kept in memory",
         do="free space or mend the disk; the same command goes on from here",
     )

@@ -129,7 +129,12 @@ class BlockQueue:
         self._careful = deque(held for held in self._careful if held.block.judge != judge)
 
     @property
+    def idle(self) -> bool:
+        """Whether no block is open."""
+        return not any(self._open.values())
+
+    @property
     def finished(self) -> bool:
         """Whether no block waits and none is open."""
         waiting = any(self._waiting.values()) or bool(self._careful)
-        return not waiting and not any(self._open.values())
+        return not waiting and self.idle

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from judgebias.calls import KEY_BYTES, Call, Pair, call_keys, call_mask
 from judgebias.design import Mask, words_of
-from judgebias.journal import contains, done_keys
+from judgebias.journal import contains, done_keys, journal_folder
 from judgebias.pairs import read_block
 from judgebias.pipeline.blocks import Assignment, TaskBlock
 from judgebias.pipeline.plan import RunPlan
@@ -61,7 +60,8 @@ def _sources(plan: RunPlan, assignment: Assignment, done: Done) -> list[Done]:
     # A dead worker's replies are newer than the keys this run started with.
     judge = assignment.block.judge
     mine = {judge: plan.fingerprints[judge]}
-    return [done, done_keys(Path(plan.journal), mine, since_epoch=plan.epoch)]
+    with journal_folder(plan.journal, since_epoch=plan.epoch) as folder:
+        return [done, done_keys(folder, mine, since_epoch=plan.epoch)]
 
 
 def _wanted_pairs(

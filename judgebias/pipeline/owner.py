@@ -226,6 +226,7 @@ class RunOwner:
             halted=dict(self._halted),
             fault=self._fault,
             forms=dict(self._forms),
+            over=self._queue.finished or (self._stopping and self._queue.idle),
             budget_spent=self._purse is not None and self._purse.exhausted,
         )
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
-from judgebias.errors import UsageError
+from judgebias.errors import ConfigError, UsageError
+from judgebias.objects import is_uri
 
 LOCAL = "local"
 """An address that means: start a Ray of our own, whatever RAY_ADDRESS says."""
 AUTO = "auto"
+SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Ray sets this variable, whose name is its value's, for the drivers of submitted jobs."""
 ADDRESSES = '"auto", HOST:PORT of the head node (6379 by default), or "" for a local Ray'
 MOST_PER_CPU = 32
 """A worker is a process; many more than this on one machine would only starve each other."""
@@ -57,6 +61,27 @@ def refuse_crowd(address: str, workers: int) -> None:
             f"engine.workers = {workers} on this machine alone",
             expected=f"at most {most} here: {MOST_PER_CPU} for each CPU",
             do="leave it 0; what bounds the calls at once is max_in_flight of each judge",
+        )
+
+
+def in_submitted_job() -> bool:
+    """Tell whether this process is the driver of a job that was submitted to a cluster."""
+    return SUBMITTED in os.environ
+
+
+def refuse_lost_folder(what: str, out: str) -> None:
+    """Refuse a relative folder in a submitted job: it would go with the job's own copy of files.
+
+    Raises
+    ------
+    ConfigError
+        Where the results would be lost with the job.
+    """
+    if in_submitted_job() and not is_uri(out) and not Path(out).is_absolute():
+        raise ConfigError(
+            f"{what} = {out!r} is relative, in a job that was submitted to a cluster",
+            expected="an absolute folder that every node mounts, or s3://BUCKET/PREFIX",
+            do="the job's working directory is a copy that goes with the job",
         )
 
 

@@ -17,10 +17,10 @@ from judgebias.config import FunctionJudge, ReplayJudge, RunConfig, WireJudge
 from judgebias.design import Design, Words, question_words, words_of
 from judgebias.errors import ConfigError, JudgebiasError
 from judgebias.families import families_of, judge_families, own_family_warnings
-from judgebias.journal import merge_segments, recover
 from judgebias.judges.local import open_local
 from judgebias.judges.opening import template_of
 from judgebias.judges.secrets import read_key
+from judgebias.objects import is_uri
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.changes import changes_of_input, changes_of_run
@@ -28,7 +28,13 @@ from judgebias.pipeline.drawn import drawn_design, untouched
 from judgebias.pipeline.files import check_files
 from judgebias.pipeline.identify import describe, identify
 from judgebias.pipeline.leaking import leaks_of_run, template_leaks
-from judgebias.pipeline.place import LOCAL, checked_address, refuse_crowd, runs_here
+from judgebias.pipeline.place import (
+    LOCAL,
+    checked_address,
+    refuse_crowd,
+    refuse_lost_folder,
+    runs_here,
+)
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
 from judgebias.pipeline.spent import check_prices
@@ -37,6 +43,7 @@ from judgebias.pipeline.texts import notices_of_probe, notices_of_texts
 from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import Manifest, RunDir, check_same
 from judgebias.self_pairs import draw_items, item_words
+from judgebias.stored import open_rundir
 from judgebias.summary.leaks import leak_words
 
 
@@ -112,12 +119,9 @@ class _Checked:
 
 def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
     """Find what is wrong with the run file before the input is read."""
-    if "://" in config.out:
-        raise ConfigError(
-            f"out = {config.out!r} is a URI", expected="a folder that this machine can write"
-        )
     refuse_unbuilt(config)
     check_files(config)
+    refuse_lost_folder("out", config.out)
     refuse_crowd(checked_address(config.engine.address) or LOCAL, config.engine.workers)
     _refuse_own_outputs(config, base)
     check_prices(config.budget, [j for j in config.judges if not only or j.name in only])
@@ -127,12 +131,12 @@ def _checked(config: RunConfig, base: Path, only: tuple[str, ...]) -> RunDir:
             open_local(judge, str(base))
         if isinstance(judge, WireJudge):
             template_of(judge, str(base))
-    return RunDir(base / config.out)
+    return open_rundir(config.out, base)
 
 
 def _refuse_own_outputs(config: RunConfig, base: Path) -> None:
     """Keep the run's own files out of what it reads the next time."""
-    out = base / config.out
+    out = config.out if is_uri(config.out) else base / config.out
     refuse_own_outputs("pairs", config.pairs, base=base, out=out, deep=False)
     for judge in config.judges:
         if isinstance(judge, ReplayJudge):
@@ -214,7 +218,7 @@ def _ready(
         blocks=tuple(checked.survey.blocks),
         design=checked.design,
         items=checked.items,
-        journal=str(rundir.journal),
+        journal=rundir.journal_place,
         epoch=manifest.epoch,
         fingerprints={name: bytes.fromhex(text) for name, text in manifest.fingerprints.items()},
         forms=manifest.forms,
@@ -255,13 +259,12 @@ def _survey_to_file(spec: PairsSpec, rundir: RunDir) -> Survey:
     if not n_faulty:
         return survey
     rows = "1 input row" if n_faulty == 1 else f"{n_faulty:,} input rows"
-    notice = f"{rows} cannot be judged: see {rundir.rejects}"
+    notice = f"{rows} cannot be judged: see {rundir.shown(rundir.rejects)}"
     return replace(survey, notices=[*survey.notices, notice])
 
 
 def _recovered(rundir: RunDir) -> list[str]:
-    recovery = recover(rundir.journal)
-    merge_segments(rundir.journal)
+    recovery = rundir.recovered()
     if not recovery.torn_bytes:
         return []
     return [f"{recovery.torn_bytes} bytes of unfinished records were cut from the journal"]

@@ -155,6 +155,6 @@ def _done(
     order = np.lexsort((both[1], both[0]))
     sentence = (
         f"{used_up.height:,} calls failed max_tries_total times and are not asked again: "
-        f"see {rundir.rejects}"
+        f"see {rundir.shown(rundir.rejects)}"
     )
     return np.ascontiguousarray(both[:, order]), tried, [sentence]

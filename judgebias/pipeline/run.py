@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from types import FrameType
@@ -22,8 +24,10 @@ from judgebias.pipeline.blocks import OPEN
 from judgebias.pipeline.cluster import connected
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.health import Health
+from judgebias.pipeline.nodes import check_nodes
 from judgebias.pipeline.pacers import PacerHandle, start_pacers
 from judgebias.pipeline.plan import window_of
+from judgebias.pipeline.pool import Pool, pool_of
 from judgebias.pipeline.ready import Ready
 from judgebias.pipeline.spent import bounded, spent_so_far
 from judgebias.pipeline.stopping import StopWatch
@@ -31,8 +35,9 @@ from judgebias.pipeline.worker import Worker
 from judgebias.progress import Progress, RunEnd
 
 WATCH_S = 0.25
-WORKER_CPUS = 0.5
-"""A worker mostly waits; whole CPUs would leave none for the rest of the job."""
+LAST_TURNS_S = 10.0
+"""Seconds for the last turns to come back once no block is left; a turn in the hands of an actor
+that finds no node to be restarted on would never come back."""
 
 
 def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
@@ -42,10 +47,11 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
     shared = ready.done.nbytes
     with connected(engine.address, workers=engine.workers, shared_bytes=shared) as cpus:
         windows = {name: window_of(judge) for name, judge in _judges(ready).items()}
+        check_nodes(ready)
         owner = OwnerHandle.start(ready.blocks, ready.plan.forms, windows, _purse(ready))
         pacers = start_pacers(_groups(ready))
-        workers = min(engine.workers or cpus, len(ready.blocks))
-        turns = _Turns(ready, owner, workers, pacers)
+        pool = pool_of(engine, cpus, len(ready.blocks))
+        turns = _Turns(ready, owner, pool, pacers)
         health = Health()
         rule = StopWatch(ready.plan, ready.survey, _asked(ready), owner.conclude)
         with _interrupts(owner.stop) as interrupted, closing(health), rule.watching():
@@ -55,7 +61,8 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
         owner.close()
         for pacer in pacers.values():
             pacer.close()
-    if turns.error is not None:
+    # A node that cannot judge ends its worker as well, and the owner knows why.
+    if turns.error is not None and not end.fault:
         raise turns.error
     end.asked, end.pending = turns.asked, sum(ready.missing.values()) - turns.asked
     return end
@@ -76,9 +83,13 @@ def _follow(
         When the owner cannot be reached, or Ray itself is gone.
     """
     try:
-        while turns.is_alive():
+        leave = math.inf
+        while turns.is_alive() and time.monotonic() < leave:
             health.check()
-            _see(owner.driver_beat(), end, watch)
+            progress = owner.driver_beat()
+            _see(progress, end, watch)
+            if progress.over:
+                leave = min(leave, time.monotonic() + LAST_TURNS_S)
             turns.join(WATCH_S)
         _see(owner.driver_beat(), end, watch)
     except RayError as error:
@@ -111,12 +122,12 @@ class _Turns(threading.Thread):
     """Consumes the dataset, so that the main thread stays free for signals and progress."""
 
     def __init__(
-        self, ready: Ready, owner: OwnerHandle, workers: int, pacers: Mapping[str, PacerHandle]
+        self, ready: Ready, owner: OwnerHandle, pool: Pool, pacers: Mapping[str, PacerHandle]
     ) -> None:
         super().__init__(name="turns", daemon=True)
         self.asked = 0
         self.error: Exception | None = None
-        self._dataset = _dataset(ready, owner, workers, pacers)
+        self._dataset = _dataset(ready, owner, pool, pacers)
 
     def run(self) -> None:
         try:
@@ -127,17 +138,19 @@ class _Turns(threading.Thread):
 
 
 def _dataset(
-    ready: Ready, owner: OwnerHandle, workers: int, pacers: Mapping[str, PacerHandle]
+    ready: Ready, owner: OwnerHandle, pool: Pool, pacers: Mapping[str, PacerHandle]
 ) -> ray.data.Dataset:
     """Make a turn per block that has something to ask; who gets a turn takes the next block."""
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     open_blocks = max(OPEN, 2 * len(ready.missing))
     # More turns than blocks: a turn that waits in a worker which can do nothing is one too few.
-    turns = [{"turn": number} for number in range(len(ready.blocks) + workers * open_blocks)]
-    pool = ActorPoolStrategy(
-        min_size=workers,
-        max_size=workers,
+    turns = [{"turn": number} for number in range(len(ready.blocks) + pool.most * open_blocks)]
+    context.autoscaling_config.actor_pool_util_upscaling_threshold = 1.0
+    actors = ActorPoolStrategy(
+        min_size=pool.least,
+        max_size=pool.most,
+        initial_size=pool.first,
         max_tasks_in_flight_per_actor=open_blocks,
         max_concurrent_calls_per_actor=open_blocks,
         enable_true_multi_threading=True,
@@ -152,8 +165,8 @@ def _dataset(
             pacers,
         ),
         batch_size=None,
-        num_cpus=WORKER_CPUS,
-        compute=pool,
+        num_cpus=pool.cpus,
+        compute=actors,
     )
 
 

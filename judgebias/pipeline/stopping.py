@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import polars as pl
 from judgebias.config import RunConfig
 from judgebias.design import Design, words_of
 from judgebias.errors import JudgebiasError
+from judgebias.journal import journal_folder
 from judgebias.pairs import Survey
 from judgebias.pipeline.blocks import TaskBlock
 from judgebias.pipeline.plan import RunPlan
@@ -173,13 +173,14 @@ class _Looks:
         self._rule = rule_of(plan.config)
 
     def reason(self, judge: str) -> str:
-        return look_at_journal(
-            Path(self._plan.journal),
-            self._units,
-            self._rule,
-            judge=judge,
-            fingerprint=self._plan.fingerprints[judge].hex(),
-        ).reason
+        with journal_folder(self._plan.journal) as folder:
+            return look_at_journal(
+                folder,
+                self._units,
+                self._rule,
+                judge=judge,
+                fingerprint=self._plan.fingerprints[judge].hex(),
+            ).reason
 
 
 def _is_asked(index: pl.DataFrame, design: Design) -> npt.NDArray[np.bool_]:

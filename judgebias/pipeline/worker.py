@@ -15,7 +15,6 @@ from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
@@ -27,7 +26,7 @@ import uvloop
 from judgebias.calls import Call
 from judgebias.config import JudgeConfig, WireJudge
 from judgebias.errors import JudgebiasError, JudgeHalted
-from judgebias.journal import GroupCommit, JournalWriteError, Segment, row_of
+from judgebias.journal import JournalWriteError, open_commit, row_of
 from judgebias.judges.asker import Asker
 from judgebias.judges.judge import Judge
 from judgebias.judges.opening import open_any
@@ -37,6 +36,7 @@ from judgebias.pipeline.files import allow_files
 from judgebias.pipeline.gates import Gates
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.missing import missing_calls
+from judgebias.pipeline.nodes import late_fault
 from judgebias.pipeline.owner import Beat
 from judgebias.pipeline.pacers import PacerHandle
 from judgebias.pipeline.permit import Lease
@@ -96,9 +96,12 @@ class Worker:
 
     async def _start(self, actor: str | None) -> None:
         await self._owner.register(self._name, actor or self._name)
-        folder = Path(self._plan.journal)
-        segment = Segment.create(folder, epoch=self._plan.epoch, worker=self._name)
-        self._journal = GroupCommit(segment)
+        plan = self._plan
+        if fault := await asyncio.to_thread(late_fault, plan):
+            # Nothing is written here: a journal that nobody reads would be bought for nothing.
+            await self._owner.fail(fault)
+            raise RuntimeError(fault)
+        self._journal = open_commit(plan.journal, epoch=plan.epoch, worker=self._name)
         self._lease = Lease(
             self._owner, self._name, self._counters, self._journal, self._gates.demand
         )

@@ -7,12 +7,11 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from judgebias.calls import Call
-from judgebias.journal import Segment, row_of
+from judgebias.journal import create_segment, row_of
 from judgebias.judges.local import open_local
 from judgebias.pipeline.blocks import Assignment
 from judgebias.pipeline.missing import missing_calls
@@ -40,7 +39,7 @@ class Asking:
             for call in missing_calls(ready.plan, Assignment(block=block), ready.done, ready.tried)
         ][: self.most]
         replies = asyncio.run(_replies(ready, calls))
-        segment = Segment.create(Path(ready.plan.journal), epoch=ready.plan.epoch, worker="w")
+        segment = create_segment(ready.plan.journal, epoch=ready.plan.epoch, worker="w")
         for (judge, call), reply in zip(calls, replies, strict=True):
             name = ready.plan.fingerprints[judge].hex()
             row = row_of(call, reply, digest=call.digest, judge=judge, fingerprint=name)

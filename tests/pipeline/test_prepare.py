@@ -388,8 +388,8 @@ def test_a_setting_that_would_silently_not_happen_is_refused(
 
 
 def test_an_address_is_not_taken_for_a_folder(folder: Folder) -> None:
-    with pytest.raises(ConfigError, match="s3://bucket/run"):
-        folder.ready(out="s3://bucket/run")
+    with pytest.raises(UsageError, match="ftp://host/run cannot hold a run"):
+        folder.ready(out="ftp://host/run")
     assert [path.name for path in folder.path.iterdir()] == ["pairs.jsonl"]
 
 

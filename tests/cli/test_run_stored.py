@@ -1,0 +1,121 @@
+"""The commands on a run at s3://, with the asking done in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judgebias.cli import run_app
+from judgebias.objects import ObjectStore
+from judgebias.stored import open_rundir
+from tests.bucket import some_id
+from tests.cli.asking import Asking
+from tests.pipeline.run_files import run_file, same_tables, write_pairs
+
+CALM = {"name": "calm", "provider": "simulated", "tie_width": 0.3}
+FLAKY = {**CALM, "name": "flaky", "failure_rate": 0.3}
+Read = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def place(s3: str) -> str:
+    return f"{s3}/{some_id()}/run"
+
+
+@pytest.fixture
+def stored(s3: str, tmp_path: Path, place: str) -> Path:
+    """A run file whose pairs and run directory are on the store."""
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 40)
+    ObjectStore(f"{s3}/input").write("pairs.jsonl", pairs)
+    return run_file(
+        tmp_path / "s.toml", pairs=f"{s3}/input/pairs.jsonl", judges=[CALM, FLAKY], out=place
+    )
+
+
+def fetched(place: str, folder: Path) -> Path:
+    store = ObjectStore(place)
+    for found in store.list():
+        path = folder / found.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        store.fetch(found.name, path)
+    return folder
+
+
+def test_a_run_there_has_the_bytes_of_a_run_here(
+    stored: Path, place: str, asking: Asking, tmp_path: Path, capsys: Read
+) -> None:
+    here = run_file(
+        tmp_path / "h.toml", pairs=tmp_path / "pairs.jsonl", judges=[CALM, FLAKY], out="here"
+    )
+    assert run_app(["run", str(here)]) == 3
+    asking.most = 50
+    assert run_app(["run", str(stored)]) == 4
+    asking.most = None
+    capsys.readouterr()
+    assert run_app(["run", str(stored)]) == 3
+    said = capsys.readouterr().err
+    assert f"tables are in {place}" in said
+    assert f"see {place}/tables/failures.csv" in said
+    assert tmp_path.parent.name not in said
+    there = fetched(place, tmp_path / "there")
+    same_tables(tmp_path / "here", there)
+    assert {p.name for p in there.iterdir()} >= {"run.json", "rejects.jsonl", "calls.parquet"}
+    assert json.loads((there / "run.json").read_text())["epoch"] == 2
+
+
+@pytest.mark.usefixtures("asking")
+def test_the_other_commands_read_it_too(
+    stored: Path, place: str, tmp_path: Path, capsys: Read
+) -> None:
+    assert run_app(["run", str(stored)]) == 3
+    capsys.readouterr()
+    assert run_app(["status", place]) == 0
+    assert f"{place}: not running" in capsys.readouterr().out
+    assert run_app(["summarize", place, "--out", str(tmp_path / "tables")]) == 0
+    assert (tmp_path / "tables" / "summary.csv").exists()
+    before = ObjectStore(place).read("summary.csv")
+    assert run_app(["summarize", place]) == 0
+    assert ObjectStore(place).read("summary.csv") == before
+    assert run_app(["salvage", place]) == 0
+    assert "no damage" in capsys.readouterr().err
+    assert run_app(["reparse", place]) == 0
+
+
+@pytest.mark.usefixtures("asking")
+def test_tables_of_a_folder_can_go_there(tmp_path: Path, place: str) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 10)
+    here = run_file(tmp_path / "h.toml", pairs=pairs, judges=[CALM], out="here")
+    assert run_app(["run", str(here)]) == 0
+    assert run_app(["summarize", str(tmp_path / "here"), "--out", place]) == 0
+    assert (
+        ObjectStore(place).read("summary.csv") == (tmp_path / "here" / "summary.csv").read_bytes()
+    )
+
+
+def test_a_second_run_is_refused_and_reads_nothing(
+    stored: Path, place: str, asking: Asking
+) -> None:
+    run = open_rundir(place)
+    run.prepare()
+    with run.owned():
+        assert run.owner()
+        assert run_app(["run", str(stored)]) == 2
+    assert asking.asked == []
+
+
+@pytest.mark.parametrize(
+    ("out", "says"),
+    [
+        ("s3://no-such-bucket-here/run", "cannot be used"),
+        ("s3://only-a-bucket", "s3://BUCKET/PREFIX"),
+        ("ftp://host/x", "s3://BUCKET/PREFIX"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_refused_first(
+    stored: Path, asking: Asking, capsys: Read, out: str, says: str
+) -> None:
+    assert run_app(["run", str(stored), "--out", out]) == 2
+    assert says in capsys.readouterr().err
+    assert asking.asked == []
