@@ -37,6 +37,8 @@ _FRAME = struct.Struct("<4sQIIIII")
 _CRC = struct.Struct("<I")
 FRAME_HEAD = _FRAME.size + _CRC.size
 _WINDOW = 1 << 20
+_SECTOR = 512
+"""Bytes that a disk writes whole or not at all."""
 _ZSTD = "zstd"
 
 
@@ -196,6 +198,31 @@ def pieces(file: int, start: int, size: int, segment: int | None) -> Iterator[Fr
             return
         yield frame
         offset, expected = frame.end, frame.sequence + 1
+
+
+def is_changed(file: int, gap: Gap, segment: int) -> bool:
+    """Whether the gap at a segment's end is a frame that was written whole and is another now.
+
+    A write that was cut leaves the first bytes of a frame, or sectors of zeros where a machine lost
+    its power. A frame with all its bytes and a wrong checksum is neither, and nor is a header with a
+    wrong checksum that still says whose it is: those replies were on disk, and may not be cut.
+    """
+    data = os.pread(file, gap.end - gap.start, gap.start)
+    if len(data) < FRAME_HEAD or _has_empty_sector(data, gap.start):
+        return False
+    magic, number, _, stored, *_ = _FRAME.unpack_from(data)
+    if crc32(data[: _FRAME.size]) == _CRC.unpack_from(data, _FRAME.size)[0]:
+        return number == segment and len(data) >= FRAME_HEAD + stored
+    return magic == FRAME_MAGIC or number == segment
+
+
+def _has_empty_sector(data: bytes, offset: int) -> bool:
+    first = -offset % _SECTOR
+    starts = [0, *range(first, len(data), _SECTOR)]
+    ends = [*starts[1:], len(data)]
+    return any(
+        not any(data[start:end]) for start, end in zip(starts, ends, strict=True) if end > start
+    )
 
 
 def _own(frame: Frame | None, segment: int | None) -> Frame | None:

@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 
 from judgebias.errors import JournalDamaged, UsageError
-from judgebias.journal.frame import Frame, Gap, SegmentInfo, decode, pieces, read_head
+from judgebias.journal.frame import Frame, Gap, SegmentInfo, decode, is_changed, pieces, read_head
 from judgebias.journal.rows import SCHEMA
 from judgebias.journal.segment import SUFFIX
 
@@ -72,8 +72,10 @@ class OpenSegment:
         return pieces(self.file, self.start, self.size, number)
 
     def is_torn(self, gap: Gap) -> bool:
-        """Whether a gap is the tail of the segment; any other is damage."""
-        return gap.end == self.size and gap.end > gap.start
+        """Whether a gap is what a cut write leaves at the end; any other is damage."""
+        if gap.end < self.size or gap.end == gap.start:
+            return False
+        return self.info is None or not is_changed(self.file, gap, self.info.segment)
 
     def close(self) -> None:
         """Release the file."""
@@ -132,7 +134,7 @@ class JournalReader:
         Raises
         ------
         JournalDamaged
-            At a frame that fails its checksum and is not the last of its segment.
+            At a frame that fails its checksum and is no write that was cut.
         """
         names = list(SCHEMA.names if columns is None else columns)
         held: list[pa.RecordBatch] = []
@@ -167,12 +169,12 @@ class JournalReader:
 
 
 def damage(path: Path, gap: Gap) -> JournalDamaged:
-    """The error for a gap that is followed by valid frames."""
+    """The error for a gap that no cut write leaves."""
     size = gap.end - gap.start
     what = f"{size} bytes fail their checksum" if size else "frames are missing"
     return JournalDamaged(
-        f"{path}: at byte {gap.start}, {what}, and valid frames follow",
-        expected="frames without a gap: this is damage to the file, not an interrupted write",
+        f"{path}: at byte {gap.start}, {what}",
+        expected="whole frames: this is damage to the file, not an interrupted write",
         do="`judgebias salvage DIR` saves what is whole and puts the damaged file aside; "
         "calls whose replies are lost are asked again",
     )

@@ -86,8 +86,7 @@ def recover(folder: Path, *, wait_s: float = 10.0) -> Recovery:
     Raises
     ------
     JournalDamaged
-        At a frame that fails its checksum and is not the last of its segment, which is left as it
-        is.
+        At a frame that fails its checksum and is no write that was cut; it is left as it is.
     UsageError
         When a writer still holds a segment after `wait_s` seconds.
     """

@@ -83,13 +83,31 @@ def test_a_flipped_bit_in_any_byte_of_the_start_is_never_read_past(three: Three)
             read_journal(path.parent)
 
 
-def test_a_flipped_bit_in_the_last_frame_is_a_torn_tail(three: Three) -> None:
+def test_a_flipped_bit_in_the_last_frame_is_damage_and_cuts_nothing(three: Three) -> None:
     path, data, frames = three
-    for at in range(*frames[2]):
+    start, end = frames[2]
+    for at in range(start, end):
         flipped = bytearray(data)
-        flipped[at] ^= 0x10
+        flipped[at] ^= 1 << (at % 8)
         path.write_bytes(flipped)
-        assert ids(path.parent) == ["p1", "p2", "p3"]
+        with pytest.raises(JournalDamaged, match=f"at byte {start}, {end - start} bytes fail"):
+            read_journal(path.parent)
+        with pytest.raises(JournalDamaged, match=f"at byte {start}"):
+            recover(path.parent)
+        assert path.read_bytes() == flipped
+
+
+def test_sectors_of_zeros_in_the_last_frame_are_a_torn_tail(tmp_path: Path) -> None:
+    # What a machine without power leaves of a write: some of its sectors, in any order.
+    many = [row(number) for number in range(400)]
+    path = write(tmp_path / "journal", [row(1000)], many)
+    data, (start, end) = path.read_bytes(), frames_of(path)[1]
+    assert end - start > 4 * 512
+    for first in range(-(-start // 512) * 512, end, 512):
+        lost = min(512, end - first)
+        path.write_bytes(data[:first] + bytes(lost) + data[first + lost :])
+        assert ids(path.parent) == ["p1000"]
+        assert recover(path.parent).torn_bytes == end - start
 
 
 def test_salvage_saves_every_whole_frame_and_names_what_is_lost(
