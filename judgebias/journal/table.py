@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -171,11 +172,15 @@ def judges_of(folder: Path) -> list[str]:
     return sorted(read_journal(folder, columns=["judge"]).table["judge"].unique().cast(pl.String))
 
 
-def write_calls(folder: Path, out: Path, *, pairs: pl.Series | None = None) -> int:
+Choice: TypeAlias = Callable[[str, pl.DataFrame], pl.DataFrame]
+"""Of a judge, by name, and its rows: those to take."""
+
+
+def write_calls(folder: Path, out: Path, *, choose: Choice = lambda _, rows: rows) -> int:
     """Write `calls.parquet` from the journal, whole or not at all, and return its rows.
 
-    One judge is held in memory at a time. With `pairs`, digests of sixteen bytes, only calls of
-    those pairs are written: not those of rows that have left the input or were edited.
+    One judge is held in memory at a time. `choose` leaves out what the journal keeps and the tables
+    do not count: rows that have left the input, judges that have left the run.
     """
     handle, name = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent)
     temporary = Path(name)
@@ -184,7 +189,7 @@ def write_calls(folder: Path, out: Path, *, pairs: pl.Series | None = None) -> i
         with os.fdopen(handle, "wb") as file:
             with pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer:
                 for judge in judges_of(folder):
-                    rows += _write_judge(folder, judge, pairs, writer)
+                    rows += _write_judge(folder, judge, choose, writer)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(out)
@@ -195,12 +200,9 @@ def write_calls(folder: Path, out: Path, *, pairs: pl.Series | None = None) -> i
     return rows
 
 
-def _write_judge(
-    folder: Path, judge: str, pairs: pl.Series | None, writer: pq.ParquetWriter
-) -> int:
-    calls = first_wins(read_journal(folder, judge=judge).table)[0].drop("fingerprint")
-    if pairs is not None:
-        calls = calls.join(pairs.to_frame("pair"), on="pair", how="semi")
+def _write_judge(folder: Path, judge: str, choose: Choice, writer: pq.ParquetWriter) -> int:
+    rows = choose(judge, read_journal(folder, judge=judge).table)
+    calls = first_wins(rows)[0].drop("fingerprint")
     # Sort places, not rows, and gather a slice at a time: no second copy of the table is made.
     places = calls.select(pl.arg_sort_by(_SORTED_BY, maintain_order=True)).to_series()
     for start in range(0, calls.height, _SLICE_ROWS):
