@@ -14,6 +14,22 @@ FormData: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BudgetState:
+    """What a bounded run has spent, over all its starts."""
+
+    calls: int
+    """Requests."""
+    usd: float
+    """What cannot be known at its worst."""
+    lost_calls: int = 0
+    """Requests that workers of this start may have sent when they died."""
+    lost_usd: float = 0.0
+    """What those may have cost."""
+    ended: tuple[str, ...] = ()
+    """Judges whose next pair has no room."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
     """Where the run stands, summed over the workers."""
 
@@ -30,7 +46,9 @@ class Progress:
     over: bool = False
     """Whether no block waits that will be handed out, and no living worker holds one."""
     budget_spent: bool = False
-    """Whether the run's budget has nothing left for another pair."""
+    """Whether the run's budget has nothing left for another pair of some judge."""
+    budget: BudgetState | None = None
+    """None = no bound."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -51,4 +69,6 @@ class RunEnd:
     forms: dict[str, FormData] = field(default_factory=dict[str, FormData])
     """Judge -> the verdict form that was settled on."""
     budget_spent: bool = False
-    """Whether the run's budget had nothing left for another pair."""
+    """Whether the run's budget had nothing left for another pair of some judge."""
+    budget: BudgetState | None = None
+    """None = no bound, or nothing was asked."""

@@ -193,9 +193,7 @@ class Asker:
         self._stop_if_halted()
         if asking.requests and not await self._gate.again(asking.call):
             raise Unaffordable
-        await self._gate.admit(estimate_tokens(len(prompt)))
-        # A pause may have been long; meanwhile another call may have met the end.
-        self._stop_if_halted()
+        await self._pass(asking.call, estimate_tokens(len(prompt)))
         enlarged = asking.tries.enlarged
         budget = self._config.max_tokens_retry if enlarged else self._config.max_tokens
         content = self._wire.body(prompt, form, budget)
@@ -214,6 +212,15 @@ class Asker:
             asking.unknown_usage |= isinstance(received, Transient) and received.maybe_paid
             return received
         return self._understand(asking, received, prompt, form)
+
+    async def _pass(self, call: Call, tokens: int) -> None:
+        """Wait until a request may go."""
+        admitted = False
+        while not admitted:
+            await self._gate.admit(tokens)
+            # A pause may have been long; meanwhile another call may have met the end.
+            self._stop_if_halted()
+            admitted = await self._gate.clear(call)
 
     def _understand(
         self, asking: Asking, received: Received, prompt: Prompt, form: WireForm

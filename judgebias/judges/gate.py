@@ -38,6 +38,16 @@ class Gate(Protocol):
         """Tell whether one more request of a call may be bought."""
         ...
 
+    async def clear(self, call: Call) -> bool:
+        """Tell whether an admitted request of a call may go; where not, it is admitted anew.
+
+        Raises
+        ------
+        NotSent
+            When nothing may be sent from here any more.
+        """
+        ...
+
     def rate_limited(self, after_s: float | None) -> None:
         """Take note of a refusal; None = the server does not say for how long."""
         ...
@@ -77,6 +87,10 @@ class SharedPause:
 
     async def again(self, call: Call) -> bool:  # noqa: ARG002 - this gate has no budget
         """Everything may be bought."""
+        return True
+
+    async def clear(self, call: Call) -> bool:  # noqa: ARG002 - this gate has no budget
+        """Whatever was admitted may go."""
         return True
 
     def failed(self, *, trouble: bool) -> None:

@@ -1,8 +1,10 @@
-"""What a run may spend: one purse for the cluster, reserved from before anything is sent.
+"""What a run may spend: reserved before anything is sent, settled at what it was.
 
-A worker reserves the worst case of a whole pair, and of every retry, and settles at what it was.
-What nobody can know (a reply without usage, a worker that died) counts at its worst case. So the
-bound holds whatever happens, as long as no request costs more than its worst case.
+A worker reserves the worst case of a whole pair, and of every retry. Of what it has reserved it
+sends only what it has cleared: it tells so in advance, in lots of a quarter second's worth. So what
+a worker that died can have sent is known from above without asking it. What nobody can know (that,
+and a reply without usage) counts at its worst case, and the bound holds whatever happens, as long
+as no request costs more than its worst case.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from judgebias.calls import Call
-from judgebias.config import Budget, JudgeConfig, WireJudge
+from judgebias.config import JudgeConfig, WireJudge
 
 FRAME_TOKENS = 1024
 """For what a server adds to a prompt: roles, schemas, tool descriptions."""
@@ -35,6 +37,10 @@ class Amount:
         """Give so many times the amount."""
         return Amount(calls=self.calls * factor, usd=self.usd * factor)
 
+    def least(self, other: Amount) -> Amount:
+        """Give the stricter of two upper bounds."""
+        return Amount(calls=min(self.calls, other.calls), usd=min(self.usd, other.usd))
+
 
 NOTHING = Amount()
 
@@ -46,7 +52,7 @@ class Answer(StrEnum):
     WAIT = "wait"
     """Not now, but what others hold may be more than they need."""
     SPENT = "spent"
-    """Nobody holds anything that could still come back."""
+    """Nothing that could still come back would be enough."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,11 +64,21 @@ class Spending:
     """Reservations that it does not hold any more, those of what was spent among them."""
     doubtful: Amount = NOTHING
     """The part of it that counts at its worst only until its call has ended."""
+    landed: Amount = NOTHING
+    """What had been cleared and is not on its way any more, or will not be."""
+    judge: str = ""
+    """Whose call the need is."""
     need: Amount = NOTHING
     retry: bool = False
     """Whether the need is one of a call that was sent before."""
     wish: Amount = NOTHING
     """At most; what comes with a need saves the next questions."""
+    request: Amount = NOTHING
+    """One request at its worst, by which sending is cleared."""
+    lot: int = 0
+    """Requests to clear, at most."""
+    starved: bool = False
+    """Whether a request waits to be cleared: it is never refused."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,59 +87,9 @@ class Grant:
 
     answer: Answer
     amount: Amount = NOTHING
-
-
-class Purse:
-    """The budget of a run, in its owner."""
-
-    def __init__(self, budget: Budget, spent: Amount = NOTHING) -> None:
-        self._budget = budget
-        self.spent = spent
-        """Of all starts of the command; what cannot be known at its worst case."""
-        self._held: dict[str, Amount] = {}
-        self._doubtful: dict[str, Amount] = {}
-        self.exhausted = False
-        """Whether somebody needed more than there is."""
-
-    def exchange(self, worker: str, spending: Spending) -> Grant:
-        """Settle what a worker spent, and reserve what it needs where that is left."""
-        self.spent += spending.spent
-        held = self._held.get(worker, NOTHING) - spending.released
-        self._held[worker] = held
-        self._doubtful[worker] = self._doubtful.get(worker, NOTHING) + spending.doubtful
-        if spending.need == NOTHING:
-            return Grant(answer=Answer.GRANTED)
-        if self.exhausted:
-            return Grant(answer=Answer.SPENT)
-        for wanted in self._offers(spending):
-            if self._fits(wanted):
-                self._held[worker] = held + wanted
-                return Grant(answer=Answer.GRANTED, amount=wanted)
-        if any(other.calls > 0 for other in self._held.values()):
-            return Grant(answer=Answer.WAIT)
-        if any(other.calls > 0 for other in self._doubtful.values()):
-            # Nothing is on its way: only calls that want another try are open, and end without it.
-            return Grant(answer=Answer.SPENT if spending.retry else Answer.WAIT)
-        self.exhausted = True
-        return Grant(answer=Answer.SPENT)
-
-    def forget(self, worker: str) -> None:
-        """Count what a dead worker held as spent: it may have sent all of it."""
-        self.spent += self._held.pop(worker, NOTHING)
-        self._doubtful.pop(worker, None)
-
-    def _offers(self, spending: Spending) -> tuple[Amount, ...]:
-        """The wish where it leaves as much again for everybody else, or else the bare need."""
-        generous = spending.wish.times(max(2, len(self._held)))
-        return (spending.wish, spending.need) if self._fits(generous) else (spending.need,)
-
-    def _fits(self, wanted: Amount) -> bool:
-        total = self.spent + wanted
-        for held in self._held.values():
-            total += held
-        calls, usd = self._budget.max_calls, self._budget.max_usd
-        # A sum of many prices is not exact to the last bit.
-        return (not calls or total.calls <= calls) and (usd is None or total.usd <= usd + 1e-9)
+    """What is reserved for the worker."""
+    cleared: Amount = NOTHING
+    """What it may send of all its reservations before it asks again."""
 
 
 def worst_usd(judge: JudgeConfig, text_bytes: int) -> float:

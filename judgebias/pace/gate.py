@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from judgebias.calls import Call
-from judgebias.judges.gate import Gate
 from judgebias.pace.headers import limits_told
 from judgebias.pace.lease import Known, Lease, Report
 from judgebias.pace.line import Line, Slot, now
@@ -103,6 +102,10 @@ class PacedGate:
 
     async def again(self, call: Call) -> bool:  # noqa: ARG002 - a limit is no budget
         """Everything may be bought."""
+        return True
+
+    async def clear(self, call: Call) -> bool:  # noqa: ARG002 - a limit is no budget
+        """Whatever was admitted may go."""
         return True
 
     def rate_limited(self, after_s: float | None) -> None:
@@ -251,18 +254,3 @@ class PacedGate:
         if slot.single:
             self._report.late_s = max(0.0, moment - slot.at)
             self._news.set()
-
-
-class Bought:
-    """A judge's gate under a budget: every request after the first is reserved here."""
-
-    def __init__(self, gate: Gate, again: Callable[[Call], Awaitable[bool]]) -> None:
-        self._again = again
-        self.admit = gate.admit
-        self.rate_limited = gate.rate_limited
-        self.failed = gate.failed
-        self.observed = gate.observed
-
-    async def again(self, call: Call) -> bool:
-        """Reserve one more request of a call."""
-        return await self._again(call)

@@ -20,7 +20,10 @@ class PacedJudge:
         """Wait for a slot, then ask."""
         pair = call.pair
         size = len(pair.question) + len(pair.answer_a) + len(pair.answer_b)
-        await self._gate.admit(estimate_tokens(size))
+        admitted = False
+        while not admitted:
+            await self._gate.admit(estimate_tokens(size))
+            admitted = await self._gate.clear(call)
         reply = await self._judge.ask(call)
         self._gate.observed({}, None)
         return reply

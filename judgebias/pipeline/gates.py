@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from judgebias.config import JudgeConfig
-from judgebias.judges.gate import Gate
-from judgebias.pace.gate import Bought, PacedGate
+from judgebias.judges.gate import Gate, SharedPause
+from judgebias.pace.bought import Bought
+from judgebias.pace.gate import PacedGate
 from judgebias.pace.limits import group_by_judge, groups_of
 from judgebias.pace.wallet import Wallet
 from judgebias.pipeline.owner import Demand
@@ -53,9 +54,12 @@ class Gates:
         self._keeping: set[asyncio.Task[None]] = set()
 
     def open(self, judge: str, wallet: Wallet | None) -> Gate | None:
-        """Find the gate of a judge's limit group, or make it; a judge in none has no gate."""
+        """Find the gate of a judge's limit group, or make it.
+
+        A judge in none has no gate, but under a budget one that only has its requests bought.
+        """
         if (group := self._groups.get(judge)) is None:
-            return None
+            return None if wallet is None else _bought(SharedPause(), judge, wallet)
         if (gate := self._gates.get(group.name)) is None:
             exchange = self._pacers[group.name].exchange
             busy = partial(self._under_way, group.judges)
@@ -64,7 +68,7 @@ class Gates:
             keeping = asyncio.get_running_loop().create_task(gate.keep())
             keeping.add_done_callback(self._ended)
             self._keeping.add(keeping)
-        return gate if wallet is None else Bought(gate, partial(wallet.again, judge))
+        return gate if wallet is None else _bought(gate, judge, wallet)
 
     def stop(self) -> None:
         """Send nothing more: calls that wait for a slot stay pending."""
@@ -100,3 +104,7 @@ class Gates:
         """Stop the run rather than wait for slots that nobody asks for any more."""
         if not keeping.cancelled() and (fault := keeping.exception()) is not None:
             self._on_fault(f"the pace of a limit group failed: {fault!r}")
+
+
+def _bought(gate: Gate, judge: str, wallet: Wallet) -> Gate:
+    return Bought(gate, partial(wallet.again, judge), partial(wallet.clear, judge))

@@ -8,7 +8,8 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from judgebias.pace.budget import Grant, Purse, Spending
+from judgebias.pace.budget import Grant, Spending
+from judgebias.pace.purse import Purse
 from judgebias.pipeline.blocks import Assignment, TaskBlock
 from judgebias.pipeline.owner import Beat, Demand, RunOwner
 from judgebias.progress import Counters, FormData, Progress

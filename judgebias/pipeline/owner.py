@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from judgebias.pace.budget import Answer, Grant, Purse, Spending
+from judgebias.pace.budget import Answer, Grant, Spending
+from judgebias.pace.purse import Purse
 from judgebias.pace.shares import Shares
 from judgebias.pipeline.blocks import Assignment, BlockQueue, TaskBlock
 from judgebias.progress import Counters, FormData, Progress
@@ -129,9 +130,9 @@ class RunOwner:
             # A process that counts as dead: all that it held counts as spent already.
             return Grant(answer=Answer.SPENT)
         grant = self._purse.exchange(worker, spending)
-        if self._purse.exhausted:
-            for judge in self._shares:
-                self._queue.drop(judge)
+        for judge in self._purse.exhausted:
+            # Other judges may have pairs that there is room for.
+            self._queue.drop(judge)
         return grant
 
     async def beat(
@@ -227,7 +228,8 @@ class RunOwner:
             fault=self._fault,
             forms=dict(self._forms),
             over=self._queue.finished or (self._stopping and self._queue.idle),
-            budget_spent=self._purse is not None and self._purse.exhausted,
+            budget_spent=self._purse is not None and bool(self._purse.exhausted),
+            budget=None if self._purse is None else self._purse.state,
         )
 
     def _is_over(self, judge: str) -> bool:

@@ -18,8 +18,8 @@ from ray.exceptions import RayError
 
 from judgebias.config import JudgeConfig
 from judgebias.errors import RayLost
-from judgebias.pace.budget import Purse
 from judgebias.pace.limits import Group, groups_of
+from judgebias.pace.purse import Purse
 from judgebias.pipeline.blocks import OPEN
 from judgebias.pipeline.cluster import connected
 from judgebias.pipeline.handle import OwnerHandle
@@ -172,7 +172,7 @@ def _dataset(
 
 def _see(progress: Progress, end: RunEnd, watch: Callable[[Progress], None]) -> None:
     end.halted, end.fault, end.forms = progress.halted, progress.fault, progress.forms
-    end.budget_spent = progress.budget_spent
+    end.budget_spent, end.budget = progress.budget_spent, progress.budget
     watch(progress)
 
 

@@ -111,7 +111,7 @@ class Window:
     @property
     def ready(self) -> int:
         """Calls that could be asked at once: those that wait for money need no part of a window."""
-        poor = self.wallet is not None and self.wallet.poor
+        poor = self.wallet is not None and self.name in self.wallet.poor
         return len(self._queue) + (0 if poor else self._unfed)
 
     async def _feed(self, wallet: Wallet, calls: Sequence[Call], batch: _Batch) -> None:

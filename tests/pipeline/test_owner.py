@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 from judgebias.config import Budget
-from judgebias.pace.budget import Amount, Answer, Purse, Spending
+from judgebias.pace.budget import Amount, Answer, Spending
+from judgebias.pace.purse import Purse
 from judgebias.pipeline.blocks import OPEN, TaskBlock
 from judgebias.pipeline.owner import BEAT_S, LEASE_S, LOST_S, Beat, Demand, RunOwner
 
@@ -345,7 +346,7 @@ def test_a_budget_that_is_used_up_hands_out_no_more_blocks() -> None:
         await world.owner.register("a", "actor")
         held = await world.owner.take("a")
         assert held is not None
-        pair = Spending(need=Amount(calls=2), wish=Amount(calls=2))
+        pair = Spending(judge="j", need=Amount(calls=2), wish=Amount(calls=2))
         assert (await world.owner.reserve("a", pair)).answer is Answer.GRANTED
         assert (await world.owner.reserve("a", pair)).answer is Answer.WAIT
         done = Amount(calls=2)

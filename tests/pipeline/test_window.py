@@ -423,7 +423,7 @@ def test_nothing_is_reserved_without_a_part_of_the_window_nor_a_part_held_withou
         bench.window.wallet = wallet = Wallet(lots.exchange, TARIFF, usd=False)
         block = await bench.start(pairs(3))
         assert (lots.left, bench.window.ready) == (4, 6)
-        wallet.poor = True
+        wallet.poor.add(bench.window.name)
         assert (bench.window.ready, bench.window.waiting) == (0, 6)
         bench.window.resize(2)
         await settle()
