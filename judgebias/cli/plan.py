@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import typer
 
+from judgebias.cli.outlook import outlook
 from judgebias.cli.price import Estimate, estimates, line
 from judgebias.config import load_run_file
 from judgebias.design import words_of
@@ -53,6 +54,8 @@ class Plan:
     """Pairs with identity leaks, per judge and task, as in tables/leaks.csv."""
     estimates: tuple[Estimate, ...]
     """Judges that are asked over a network."""
+    outlook: tuple[str, ...]
+    """What the budget reaches for and what the stop rule may save, in words."""
     notices: tuple[str, ...]
 
 
@@ -113,6 +116,7 @@ def make_plan(ready: Ready, wish: Wish) -> Plan:
     """Count what a run would do."""
     asked = ready.asked
     index = ready.survey.index
+    found = tuple(estimates(ready))
     by_task = index.group_by("task").len().sort("task")
     return Plan(
         n_pairs=index.height,
@@ -130,7 +134,8 @@ def make_plan(ready: Ready, wish: Wish) -> Plan:
         expected=dict(ready.expected),
         missing=dict(ready.missing),
         leaks=tuple(_leaks(ready)),
-        estimates=tuple(estimates(ready)),
+        estimates=found,
+        outlook=tuple(outlook(ready, found)),
         notices=ready.notices,
     )
 
@@ -157,7 +162,8 @@ def _lines(plan: Plan, design: list[str]) -> list[str]:
         for row in plan.leaks
         if row["n_leaking"]
     ]
-    return [*lines, *(line(estimate) for estimate in plan.estimates), plan.sample_size]
+    lines += [line(estimate) for estimate in plan.estimates]
+    return [*lines, *plan.outlook, plan.sample_size]
 
 
 def _rejects(plan: Plan) -> list[str]:

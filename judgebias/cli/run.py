@@ -23,7 +23,7 @@ from judgebias.pipeline.place import refuse_lost_folder
 from judgebias.pipeline.prepare import prepared
 from judgebias.pipeline.quiet import quiet_ray
 from judgebias.pipeline.ready import Ready
-from judgebias.progress import Progress, RunEnd
+from judgebias.progress import BudgetState, Progress, RunEnd
 from judgebias.rundir import RunDir
 
 DEFAULT_ITEMS = 200
@@ -161,7 +161,7 @@ def _ended(ready: Ready, end: RunEnd, written: Written, screen: Screen, *, probe
     if end.interrupted:
         screen.say("interrupted: what was in flight has landed")
     if end.budget_spent:
-        screen.say(_budget_line(ready))
+        screen.say(_budget_line(ready, end.budget))
     for judge, reason in end.concluded.items():
         screen.say(f"{judge} needs no further calls: {reason}; see {_stopping(ready.rundir)}")
     pending = _pending(ready, end, written, probe=probe)
@@ -200,11 +200,18 @@ def _failed_items(written: Written) -> int:
     return int(written.self_pair.filter(pl.col("task") == "ALL")["n_failed"].sum())
 
 
-def _budget_line(ready: Ready) -> str:
+def _budget_line(ready: Ready, state: BudgetState | None) -> str:
     budget = ready.plan.config.budget
     bounds = [f"max_calls = {budget.max_calls:,}"] if budget.max_calls else []
     bounds += [] if budget.max_usd is None else [f"max_usd = {budget.max_usd:,.2f}"]
-    return f"the budget ({', '.join(bounds)}) has no room for another pair: the report is partial"
+    line = f"the budget ({', '.join(bounds)}) has no room for another pair"
+    if state is not None and 0 < len(state.ended) < len(ready.expected):
+        line += f" of {', '.join(state.ended)}"
+    line += ": the report is partial"
+    if state is not None and state.lost_calls:
+        n = state.lost_calls
+        line += f"; {n:,} requests that dead workers may have sent count as spent in this start"
+    return line
 
 
 def _failures(rundir: RunDir) -> str:

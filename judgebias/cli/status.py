@@ -12,6 +12,7 @@ import typer
 from judgebias.cli.evidence import Calls
 from judgebias.cli.summarize import calls_of_run
 from judgebias.held import check_held
+from judgebias.journal import read_journal
 from judgebias.rundir import RunDir
 from judgebias.stored import open_rundir
 
@@ -54,6 +55,12 @@ class RunStatus:
     """The budget, None = no bound."""
     max_calls: int
     """Requests that the budget allows, 0 = no bound."""
+    requests: int
+    """Sent by all starts of the run, as far as their replies are on disk."""
+    known_usd: float
+    """Spent by them, where it is known."""
+    n_unpriced: int
+    """Replies whose cost is not."""
 
 
 def print_status(folder: str, *, as_json: bool) -> None:
@@ -83,6 +90,8 @@ def read_status(run: RunDir, *, now: datetime | None = None) -> RunStatus:
     times = pl.concat([ended["time"] for ended in found.values()]).drop_nulls()
     end = (now or datetime.now(UTC)) if running else times.max()
     rate = _pace(times, manifest.started, end) if isinstance(end, datetime) else None
+    # What the budget counts: every reply, those of judges that left the run file among them.
+    bought = read_journal(run.journal, columns=("attempts", "cost_usd")).table
     return RunStatus(
         running=running,
         judges=judges,
@@ -90,6 +99,9 @@ def read_status(run: RunDir, *, now: datetime | None = None) -> RunStatus:
         seconds_left=pending / rate if rate and pending else None,
         max_usd=manifest.config.budget.max_usd,
         max_calls=manifest.config.budget.max_calls,
+        requests=int(bought["attempts"].sum()),
+        known_usd=float(bought["cost_usd"].sum()),
+        n_unpriced=bought["cost_usd"].null_count(),
     )
 
 
@@ -118,10 +130,12 @@ def _pace_line(status: RunStatus) -> str:
 
 
 def _budget(status: RunStatus) -> str:
-    costs = [judge.cost_usd or 0.0 for judge in status.judges]
-    parts = [f"{status.max_calls:,} calls"] if status.max_calls else []
+    parts: list[str] = []
+    if status.max_calls:
+        parts.append(f"{status.requests:,} of {status.max_calls:,} requests are used")
     if status.max_usd is not None:
-        parts.append(f"{status.max_usd:,.2f} USD, of which at least {sum(costs):,.4f} are spent")
+        least = f", and {status.n_unpriced:,} replies without a price" if status.n_unpriced else ""
+        parts.append(f"{status.known_usd:,.4f} of {status.max_usd:,.2f} USD are spent{least}")
     return f"budget: {', '.join(parts)}"
 
 

@@ -73,6 +73,13 @@ def spent_so_far(ready: Ready) -> Amount:
     return spent
 
 
+def means_so_far(ready: Ready) -> dict[str, float]:
+    """Average what the calls on disk cost, by judge; those without a priced call are left out."""
+    rows = read_journal(ready.rundir.journal, columns=("judge", "cost_usd")).table
+    means = rows.drop_nulls("cost_usd").group_by("judge").agg(pl.col("cost_usd").mean())
+    return {str(judge): float(mean) for judge, mean in means.iter_rows()}
+
+
 def tariff_of(plan: RunPlan) -> Tariff:
     """Find what a call of each judge costs at its worst."""
     judges = {judge.name: judge for judge in plan.config.judges}

@@ -103,3 +103,65 @@ def test_a_run_directory_in_use_is_said(run: Path, capsys: Read) -> None:
 def test_json_holds_the_same(run: Path, capsys: Read) -> None:
     plan = json.loads("\n".join(planned(run, capsys, "--json", "--limit", "4")))
     assert (plan["n_pairs"], plan["expected"], plan["missing"]) == (9, {"j": 8}, {"j": 8})
+
+
+PRICED = {
+    "name": "w",
+    "provider": "openai",
+    "model": "m",
+    "max_tokens": 100,
+    "price": {"input": 0.0, "output": 10.0},
+}
+
+
+def with_more(run: Path, more: str) -> Path:
+    run.write_text(f"{run.read_text()}{more}\n")
+    return run
+
+
+def test_a_plan_says_how_far_a_bound_on_calls_reaches(
+    run: Path, asking: Asking, capsys: Read
+) -> None:
+    with_more(run, "[budget]\nmax_calls = 12")
+    line = "budget: max_calls = 12, 0 are used: enough for 12 of 18 calls to ask,"
+    assert f"{line} where none needs a second request" in planned(run, capsys)
+    asking.most = 7
+    run_app(["run", str(run)])
+    capsys.readouterr()
+    line = "budget: max_calls = 12, 7 are used: enough for 5 of 11 calls to ask,"
+    assert f"{line} where none needs a second request" in planned(run, capsys)
+
+
+@pytest.mark.parametrize(
+    ("usd", "reach"),
+    [
+        ("0.009", "max_usd = 0.01, 0.00 are spent: enough for 9 of 18 calls to ask"),
+        ("1.0", "max_usd = 1.00, 0.00 are spent: enough for the 18 calls to ask"),
+    ],
+)
+def test_a_plan_says_how_far_a_bound_on_dollars_reaches(
+    tmp_path: Path, capsys: Read, usd: str, reach: str
+) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 9)
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[PRICED], out="out")
+    with_more(run, f"[budget]\nmax_usd = {usd}")
+    assert f"budget: {reach} at the most they may cost (0.02 USD)" in planned(run, capsys)
+
+
+@pytest.mark.parametrize(
+    ("n", "rule", "said"),
+    [
+        (60, "decided = true", "it can save nothing here: even if all verdicts were alike"),
+        (400, "swing_half_width = 0.001", "could hold only after 400 of 400 pairs"),
+        (400, "decided = true", "all alike is asked about 128 of its 800 calls, any other judge"),
+        (400, "swing_half_width = 0.05", "(the rule can hold after 77 units at the soonest"),
+    ],
+)
+def test_a_plan_says_what_a_stop_rule_may_save(
+    tmp_path: Path, capsys: Read, n: int, rule: str, said: str
+) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", n)
+    run = run_file(tmp_path / "run.toml", pairs=pairs, judges=[JUDGE], out="out", cluster="pair")
+    with_more(run, f"[stop]\n{rule}")
+    (line,) = [line for line in planned(run, capsys) if line.startswith("stop rule: ")]
+    assert said in line

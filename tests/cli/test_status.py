@@ -145,3 +145,18 @@ def test_status_changes_nothing(out: Path) -> None:
 def test_a_run_that_is_held_says_by_whom(out: Path) -> None:
     with RunDir(out).owned():
         assert read_status(RunDir(out)).running.startswith("host ")
+
+
+def test_what_is_used_of_a_budget_is_told(tmp_path: Path, asking: Asking, capsys: Read) -> None:
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 20)
+    free = {**JUDGES[0], "price": {"input": 0.0, "output": 0.0}}
+    file = run_file(tmp_path / "run.toml", pairs=pairs, judges=[free], out="out")
+    file.write_text(f"{file.read_text()}[budget]\nmax_usd = 2.0\nmax_calls = 100\n")
+    asking.most = 30
+    assert run_app(["run", str(file)]) == 4
+    capsys.readouterr()
+    assert run_app(["status", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    # A price of nothing is known, and is no unknown price.
+    assert "10 pending; cost 0.0000 USD, 0.0000 at the end" in said
+    assert "budget: 30 of 100 requests are used, 0.0000 of 2.00 USD are spent\n" in said
