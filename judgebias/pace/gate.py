@@ -67,7 +67,7 @@ class PacedGate:
         self._news = asyncio.Event()
         self._used, self._guessed = 0.0, 0.0
         self._seen = 0
-        self._last_at = 0.0
+        self._last_at = self._single_used = 0.0
         self._is_alone = False
         self._admitted, self._asked_at = 0, 0.0
         self._all_given = False
@@ -231,8 +231,18 @@ class PacedGate:
             # Never earlier than the pacer meant, never later than it counts on.
             until = asked + max(after, -CATCH_UP_S) + USE_WITHIN_S
             self._last_at = moment + after
+            if single:
+                self._last_at = self._single_at(lease, asked)
             line.give(Slot(at=self._last_at, until=until, tokens=lease.tokens, single=single))
         line.release()
+
+    def _single_at(self, lease: Lease, asked: float) -> float:
+        """Guess when the pacer meant a single slot, but an interval after our own last one.
+
+        Half of the time of an exchange counts as its answer's.
+        """
+        meant = (asked + now()) / 2 + lease.slots.first_s
+        return max(meant, self._single_used + lease.slots.interval_s)
 
     def _alone(self) -> None:
         """Go on without a pacer, with this worker's part of the last rate."""
@@ -252,5 +262,6 @@ class PacedGate:
     def _use(self, slot: Slot, tokens: float, moment: float) -> None:
         self._report.owed += tokens * self._ratio - slot.tokens
         if slot.single:
+            self._single_used = moment
             self._report.late_s = max(0.0, moment - slot.at)
             self._news.set()

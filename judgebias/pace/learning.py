@@ -124,10 +124,11 @@ class Learner:
             known = self.ceiling or bound
             self.ceiling = known * _CUT if known else self._steady
             self._size.cut(now)
+        # A limit that is kept needs no ramp to come back to: the next slot is where it was.
         if report.after_s:
-            self._pause(report.after_s, now)
+            self._pause(report.after_s, now, ramp=not slip)
         elif now >= self._until:
-            self._pause(self._backoff(LONGEST_PAUSE_S), now)
+            self._pause(self._backoff(LONGEST_PAUSE_S), now, ramp=not slip)
 
     def _fails(self, now: float) -> None:
         if now < self._until:
@@ -156,10 +157,12 @@ class Learner:
         """Hear how many requests are on the wire: a window that is not full teaches nothing."""
         self._size.full = busy >= 0.7 * self._size.window
 
-    def _pause(self, seconds: float, now: float) -> None:
+    def _pause(self, seconds: float, now: float, *, ramp: bool = True) -> None:
         self._until = max(self._until, now + seconds)
-        ramp = min(LONGEST_RAMP_S, seconds / 2)
-        self._ramp_s = ramp if self.ceiling else max(1.0, ramp)
+        if not ramp:
+            return
+        ramp_s = min(LONGEST_RAMP_S, seconds / 2)
+        self._ramp_s = ramp_s if self.ceiling else max(1.0, ramp_s)
 
     def _backoff(self, longest: float) -> float:
         pause = min(longest, FIRST_PAUSE_S * 2**self._strikes) * (0.5 + 0.5 * self._draw())

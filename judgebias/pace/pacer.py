@@ -6,6 +6,7 @@ old one gave can be used, and takes what had been learned from the workers' firs
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,11 +59,14 @@ class Pacer:
     def exchange(self, report: Report) -> Lease:
         """Take a worker's report and give it its next slots."""
         now = self._clock()
+        since = now - self._seen.get(report.worker, now)
         self._meet(report, now)
         limits = self._configured.and_(self._told)
         self._learner.note(report, now, bounded=limits.known, bound=limits.requests / 60)
         if report.failed or report.limited:
             self._probe_until = now
+        if report.limited and limits.known:
+            self._schedule.slip(now)
         if report.late_s > 0:
             self._schedule.shift(report.late_s)
         self._schedule.shift(report.owed * interval_of(limits.tokens))
@@ -71,7 +75,7 @@ class Pacer:
         pause = self._learner.pause_left(now)
         if pause:
             self._schedule.not_before(now + pause)
-        slots = NO_SLOTS if pause else self._slots(report, interval, now)
+        slots = NO_SLOTS if pause else self._slots(report, interval, since, now)
         return Lease(
             pacer=self._name,
             paced=bool(limits.known or interval or pause or self._learner.probing),
@@ -113,7 +117,7 @@ class Pacer:
             1 / rate if rate else 0.0,
         )
 
-    def _slots(self, report: Report, interval: float, now: float) -> Slots:
+    def _slots(self, report: Report, interval: float, since: float, now: float) -> Slots:
         if not report.waiting:
             return NO_SLOTS
         if self._learner.probing:
@@ -121,7 +125,9 @@ class Pacer:
         if not interval:
             return NO_SLOTS
         hungry = sum(wanted > now - 1.0 for wanted in self._wanted.values())
-        share = max(1, round(QUARTER_S / interval / max(1, hungry)))
+        # Who could ask only so long after the last time will not ask sooner the next time.
+        until = max(QUARTER_S, min(AHEAD_S, since))
+        share = max(1, math.ceil(until / interval / max(1, hungry)))
         return self._schedule.take(min(report.waiting, share), interval, now)
 
     def _probe(self, now: float) -> Slots:

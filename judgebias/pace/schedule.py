@@ -8,6 +8,7 @@ counting what was sent. A schedule that starts anew (its process died) needs no 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 WINDOW_S = 60.0
@@ -20,9 +21,14 @@ AHEAD_S = 0.5
 """How far ahead slots are given."""
 SINGLE_S = 0.4
 """From this interval on slots are given one by one, the next one after the last was used."""
-SINGLE_MORE = 1.015
+SINGLE_MORE = 0.005
 """Single slots lie so much further apart: a server that takes one request a second refuses the
 next one for being a few milliseconds early."""
+SLIP_MORE = 0.005
+"""And so much further for each time that one was refused all the same: the way to the server
+varies more than that."""
+MOST_MORE = 0.05
+FORGET_SLIPS_S = 600.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +54,7 @@ class Schedule:
 
     def __init__(self, start: float) -> None:
         self._next = start
+        self._more, self._slip_at = 0.0, start
 
     def take(self, most: int, interval: float, now: float) -> Slots:
         """Give at most so many slots that lie less than `AHEAD_S` ahead."""
@@ -58,8 +65,17 @@ class Schedule:
             return NO_SLOTS
         count = min(most, 1 + int(room / interval) if interval < SINGLE_S else 1)
         slots = Slots(count=count, first_s=self._next - now, interval_s=interval)
-        self._next += count * (interval if interval < SINGLE_S else interval * SINGLE_MORE)
+        self._next += count * interval * (1.0 if interval < SINGLE_S else self._apart(now))
         return slots
+
+    def slip(self, now: float) -> None:
+        """Hear that a request was refused although the limit was kept."""
+        self._more = self._apart(now) - 1.0 - SINGLE_MORE + SLIP_MORE
+        self._slip_at = now
+
+    def _apart(self, now: float) -> float:
+        forgotten = math.exp(-max(0.0, now - self._slip_at) / FORGET_SLIPS_S)
+        return 1.0 + min(MOST_MORE, SINGLE_MORE + self._more * forgotten)
 
     def shift(self, seconds: float) -> None:
         """Move what is still to be given: more was used than was planned, or less, or later."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import selectors
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -15,8 +16,14 @@ from judgebias.pace.lease import Lease, Report
 from judgebias.pace.limits import Limits
 from judgebias.pace.pacer import Pacer
 
-WAY_S = 0.002
+WAY_S = 0.001
 """What a message takes between a worker and the pacer."""
+
+
+def uniform(most_s: float, seed: int = 1) -> Callable[[], float]:
+    """Draw times between nothing and so much."""
+    draw = random.Random(seed).random
+    return lambda: most_s * draw()
 
 
 class _Jumping(selectors.DefaultSelector):
@@ -66,6 +73,8 @@ class Server:
     in_flight: int = 0
     """Calls at once that it bears; 0 = any number."""
     tokens_per_request: int = 0
+    way: Callable[[], float] | None = None
+    """What a request takes until it arrives; None = nothing."""
     headers: dict[str, str] = field(default_factory=dict[str, str])
     arrivals: list[float] = field(default_factory=list[float])
     accepted: list[float] = field(default_factory=list[float])
@@ -79,6 +88,8 @@ class Server:
 
     async def answer(self) -> str:
         """Take one request: `ok`, `limited`, or `failed`."""
+        if self.way is not None:
+            await asyncio.sleep(self.way())
         moment = now()
         self.arrivals.append(moment)
         if self.outage[0] <= moment < self.outage[1]:
@@ -113,11 +124,18 @@ class Fleet:
     """Workers that ask as much as they may, through real gates and a real pacer."""
 
     def __init__(
-        self, server: Server, workers: int, limits: Limits | None = None, *, window: int = 64
+        self,
+        server: Server,
+        workers: int,
+        limits: Limits | None = None,
+        *,
+        window: int = 64,
+        way: Callable[[], float] = lambda: WAY_S,
     ) -> None:
         self.server = server
         self.limits = limits or Limits()
         self.window = window
+        self.way = way
         self.gates: list[PacedGate] = []
         self.attempts: list[int] = []
         self.passed: dict[str, deque[float]] = {}
@@ -148,10 +166,12 @@ class Fleet:
 
     async def _exchange(self, report: Report) -> Lease:
         self.exchanges += 1
-        await asyncio.sleep(WAY_S)
+        await asyncio.sleep(self.way())
         if self.down:
             raise PacerGone
-        return self.pacer.exchange(report)
+        lease = self.pacer.exchange(report)
+        await asyncio.sleep(self.way())
+        return lease
 
     async def _ask(self, gate: PacedGate, name: str, busy: list[int]) -> None:
         row = 0

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from judgebias.pace.limits import Limits
-from tests.pace.fleet import Fleet, Server, in_virtual_time, most_within, now
+from tests.pace.fleet import Fleet, Server, in_virtual_time, most_within, now, uniform
 
 START = 1000.0
 STEADY = 640
@@ -34,6 +34,32 @@ def test_no_minute_exceeds_the_limit_and_97_percent_of_it_is_used(limit: int, wo
     assert most_within(server.arrivals, 60.0) <= limit
     assert between(server.arrivals, 30, 150) >= 0.97 * 2 * limit
     assert server.refused == []
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("limit", "message_s", "request_s", "used"),
+    [
+        (60, 0.02, 0.02, 0.97),
+        (150, 0.02, 0.02, 0.97),
+        (600, 0.1, 0.04, 0.97),
+        # As slow and uneven as that, the server may find a request a few hundredths early.
+        (60, 0.1, 0.04, 0.85),
+    ],
+)
+def test_a_limit_is_used_and_kept_however_uneven_the_ways_are(
+    limit: int, message_s: float, request_s: float, used: float, workers: int
+) -> None:
+    server = Server(per_minute=limit, way=uniform(request_s, 2))
+
+    async def story() -> None:
+        fleet = Fleet(server, workers, Limits(requests=limit), way=uniform(message_s))
+        await asyncio.sleep(300)
+        fleet.end()
+
+    in_virtual_time(story())
+    assert most_within(server.arrivals, 60.0) <= limit
+    assert between(server.accepted, 60, 300) >= used * 4 * limit
 
 
 def test_under_a_high_limit_latency_alone_decides() -> None:

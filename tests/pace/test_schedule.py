@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from judgebias.pace.schedule import (
     AHEAD_S,
     CATCH_UP_S,
+    FORGET_SLIPS_S,
+    MOST_MORE,
     NO_SLOTS,
     SINGLE_MORE,
+    SLIP_MORE,
     TRANSIT_S,
     USE_WITHIN_S,
     Schedule,
@@ -54,7 +57,25 @@ def test_slow_slots_come_one_by_one_each_after_the_last_was_used() -> None:
     assert schedule.take(5, 1.0, 0.5) == NO_SLOTS
     schedule.shift(0.3)
     assert schedule.take(5, 1.0, 1.0) == NO_SLOTS
-    assert schedule.take(5, 1.0, 1.2).first_s == pytest.approx(SINGLE_MORE + 0.3 - 1.2)
+    assert schedule.take(5, 1.0, 1.2).first_s == pytest.approx(1 + SINGLE_MORE + 0.3 - 1.2)
+
+
+def test_single_slots_lie_further_apart_after_slips_and_closer_again_in_time() -> None:
+    def gap(schedule: Schedule, now: float) -> float:
+        schedule.not_before(now)
+        first = schedule.take(1, 1.0, now).first_s
+        return schedule.wait(now) - first
+
+    schedule = Schedule(0.0)
+    assert gap(schedule, 10.0) == pytest.approx(1 + SINGLE_MORE)
+    for _ in range(3):
+        schedule.slip(20.0)
+    assert gap(schedule, 20.0) == pytest.approx(1 + SINGLE_MORE + 3 * SLIP_MORE)
+    between = 1 + SINGLE_MORE + SLIP_MORE
+    assert between < gap(schedule, 20.0 + FORGET_SLIPS_S) < between + SLIP_MORE
+    for _ in range(100):
+        schedule.slip(1000.0)
+    assert gap(schedule, 1000.0) == pytest.approx(1 + MOST_MORE)
 
 
 @pytest.mark.parametrize("limit", [1, 60, 6000])
