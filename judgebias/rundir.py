@@ -58,6 +58,11 @@ class Manifest(Strict):
     """Judge -> the verdict form that its first call settled."""
     held: int = 0
     """Replies that the journal held when an owner last looked; it never holds fewer."""
+    unrecorded_requests: int = 0
+    """Requests that count for the budget and have no reply in the journal: a worker died, or a call
+    was broken off."""
+    unrecorded_usd: float = 0.0
+    """What they may have cost at most, where dollars are bounded."""
     base: str = ""
     """The folder that relative paths of the configuration start from."""
     epoch: int
@@ -250,6 +255,15 @@ class RunDir:
             manifest = self.manifest()
             known = {**{name: dict(form) for name, form in forms.items()}, **manifest.forms}
             self.write_manifest(manifest.model_copy(update={"forms": known}))
+
+    def keep_unrecorded(self, requests: int, usd: float) -> None:
+        """Add requests that no reply on disk tells of, so that a resume counts them as well."""
+        manifest = self.manifest()
+        more = {
+            "unrecorded_requests": manifest.unrecorded_requests + requests,
+            "unrecorded_usd": manifest.unrecorded_usd + usd,
+        }
+        self.write_manifest(manifest.model_copy(update=more))
 
     def write_index(self, index: pl.DataFrame) -> None:
         """Write the index of the pairs: what is expected, without a text."""

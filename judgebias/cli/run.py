@@ -23,6 +23,7 @@ from judgebias.pipeline.place import refuse_lost_folder
 from judgebias.pipeline.prepare import prepared
 from judgebias.pipeline.quiet import quiet_ray
 from judgebias.pipeline.ready import Ready
+from judgebias.pipeline.spent import keep_unrecorded
 from judgebias.progress import BudgetState, Progress, RunEnd
 from judgebias.rundir import RunDir
 
@@ -92,6 +93,8 @@ def run(
         try:
             ready.rundir.keep_forms(end.forms)
             written = summarize_run(ready.rundir, screen)
+            if end.budget is not None:
+                keep_unrecorded(ready, end.budget)
             keep_held(ready.rundir)
         except (OSError, UsageError) as error:
             if not end.fault:
@@ -210,7 +213,7 @@ def _budget_line(ready: Ready, state: BudgetState | None) -> str:
     line += ": the report is partial"
     if state is not None and state.lost_calls:
         n = state.lost_calls
-        line += f"; {n:,} requests that dead workers may have sent count as spent in this start"
+        line += f"; {n:,} requests that dead workers may have sent count as spent"
     return line
 
 

@@ -56,7 +56,7 @@ class RunStatus:
     max_calls: int
     """Requests that the budget allows, 0 = no bound."""
     requests: int
-    """Sent by all starts of the run, as far as their replies are on disk."""
+    """Sent by all starts of the run, those among them that no reply on disk tells of."""
     known_usd: float
     """Spent by them, where it is known."""
     n_unpriced: int
@@ -99,8 +99,8 @@ def read_status(run: RunDir, *, now: datetime | None = None) -> RunStatus:
         seconds_left=pending / rate if rate and pending else None,
         max_usd=manifest.config.budget.max_usd,
         max_calls=manifest.config.budget.max_calls,
-        requests=int(bought["attempts"].sum()),
-        known_usd=float(bought["cost_usd"].sum()),
+        requests=int(bought["attempts"].sum()) + manifest.unrecorded_requests,
+        known_usd=float(bought["cost_usd"].sum()) + manifest.unrecorded_usd,
         n_unpriced=bought["cost_usd"].null_count(),
     )
 

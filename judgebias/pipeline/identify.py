@@ -89,6 +89,8 @@ def describe(
         probed=config.self_pair > 0 or (old is not None and old.probed),
         base=str(base.absolute()),
         forms={} if old is None else old.forms,
+        unrecorded_requests=0 if old is None else old.unrecorded_requests,
+        unrecorded_usd=0.0 if old is None else old.unrecorded_usd,
         held=0 if old is None else old.held,
         epoch=1 if old is None else old.epoch + 1,
         started=utc_now(),

@@ -9,6 +9,7 @@ import numpy as np
 
 from judgebias.config import JudgeConfig, RunConfig, WireJudge
 from judgebias.design import Design, Words
+from judgebias.pace.budget import NOTHING, Amount
 from judgebias.pace.learning import FIRST_WINDOW
 from judgebias.pace.limits import MOST_IN_FLIGHT
 from judgebias.pairs import Block, PairsSpec
@@ -56,5 +57,7 @@ class RunPlan:
     """Judge -> the verdict form an earlier start settled on."""
     base: str
     """The folder that relative paths of the run file start from."""
+    unrecorded: Amount = NOTHING
+    """What earlier starts spent on requests that have no reply in the journal."""
     buying: BuyingOrder | None = None
     """The order in which pairs are bought under a stop rule; None = as they come."""

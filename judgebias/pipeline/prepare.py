@@ -23,6 +23,7 @@ from judgebias.judges.opening import template_of
 from judgebias.judges.secrets import read_key
 from judgebias.objects import is_uri
 from judgebias.outputs import refuse_own_outputs
+from judgebias.pace.budget import Amount
 from judgebias.pairs import PairsSpec, Reject, Survey, survey_pairs
 from judgebias.pipeline.changes import changes_of_input, changes_of_run
 from judgebias.pipeline.drawn import drawn_design, untouched
@@ -223,6 +224,7 @@ def _ready(
         epoch=manifest.epoch,
         fingerprints={name: bytes.fromhex(text) for name, text in manifest.fingerprints.items()},
         forms=manifest.forms,
+        unrecorded=Amount(calls=manifest.unrecorded_requests, usd=manifest.unrecorded_usd),
         base=str(base),
         buying=buying_order_of(config, checked.survey, checked.design),
     )

@@ -15,6 +15,7 @@ from judgebias.pace.budget import Amount, Grant, Spending, Tariff, worst_usd
 from judgebias.pace.wallet import Wallet
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready
+from judgebias.progress import BudgetState
 
 
 def bounded(budget: Budget) -> bool:
@@ -53,9 +54,10 @@ def _priced(judge: JudgeConfig) -> bool:
 
 
 def spent_so_far(ready: Ready) -> Amount:
-    """Add up what the journal says was spent, by whatever start of the command.
+    """Add up what was spent by whatever start of the command, as the journal says.
 
-    A reply whose cost is unknown counts as the dearest that its judge could have sent.
+    A reply whose cost is unknown counts as the dearest that its judge could have sent; requests
+    that earlier starts know of and the journal does not count as well.
     """
     rows = read_journal(ready.rundir.journal, columns=("judge", "attempts", "cost_usd")).table
     tariff = tariff_of(ready.plan)
@@ -64,6 +66,7 @@ def spent_so_far(ready: Ready) -> Amount:
     # Judges that left the run file or were renamed spent of the same budget.
     others = rows.filter(~pl.col("judge").cast(pl.String).is_in(list(tariff.judges)))
     spent = Amount(calls=int(others["attempts"].sum()), usd=float(others["cost_usd"].sum()))
+    spent += ready.plan.unrecorded
     for name, judge in tariff.judges.items():
         mine = rows.filter(pl.col("judge").cast(pl.String) == name)
         usd = float(mine["cost_usd"].sum())
@@ -71,6 +74,14 @@ def spent_so_far(ready: Ready) -> Amount:
         usd += unknown * worst_usd(judge, most + tariff.template_bytes.get(name, 0))
         spent += Amount(calls=int(mine["attempts"].sum()), usd=usd)
     return spent
+
+
+def keep_unrecorded(ready: Ready, state: BudgetState) -> None:
+    """Note for the next start what this one counts as spent and the journal does not tell."""
+    known = spent_so_far(ready)
+    requests, usd = max(0, state.calls - known.calls), max(0.0, state.usd - known.usd)
+    if requests:
+        ready.rundir.keep_unrecorded(requests, usd)
 
 
 def means_so_far(ready: Ready) -> dict[str, float]:

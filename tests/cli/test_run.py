@@ -20,6 +20,7 @@ from judgebias.errors import ConfigError
 from judgebias.pace.budget import Amount
 from judgebias.pipeline.prepare import prepared
 from judgebias.pipeline.spent import spent_so_far
+from judgebias.progress import BudgetState
 from judgebias.replies import Reply
 from judgebias.verdicts import Slot
 from tests.cli.asking import Asking
@@ -106,6 +107,20 @@ def test_a_budget_that_is_used_up_ends_with_4_and_a_partial_report(
     assert "50 calls are pending; a larger budget goes on from here" in said
     summary = (run.parent / "out" / "summary.md").read_text(encoding="utf-8")
     assert "**This report is partial.** Pairs still pending: calm 25 of 40." in summary
+
+
+def test_requests_without_a_reply_on_disk_count_in_the_next_start(
+    run: Path, asking: Asking, capsys: Read
+) -> None:
+    run.write_text(run.read_text() + "[budget]\nmax_calls = 40\n")
+    asking.most, asking.end.budget_spent = 30, True
+    asking.end.budget = BudgetState(calls=38, usd=0.0, lost_calls=8, ended=("calm",))
+    assert run_app(["run", str(run)]) == 4
+    assert "8 requests that dead workers may have sent count as spent" in capsys.readouterr().err
+    with prepared(load_run_file(run), base=run.parent) as ready:
+        assert spent_so_far(ready) == Amount(calls=38)
+    assert run_app(["status", str(run.parent / "out")]) == 0
+    assert "budget: 38 of 40 requests are used" in capsys.readouterr().out
 
 
 def test_dollars_are_refused_where_a_price_is_unknown(tmp_path: Path, capsys: Read) -> None:
