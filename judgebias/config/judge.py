@@ -46,6 +46,7 @@ class _Judge(Strict):
             "requests_per_minute",
             "tokens_per_minute",
             "timeout_s",
+            "hedge",
             "max_attempts",
             "max_tries_total",
             "price",
@@ -100,6 +101,9 @@ class WireJudge(_Judge):
     """A larger budget for one more try after a cut-off reply; 0 = none."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     """Absent = the provider's default."""
+    hedge: float = Field(default=0.0, ge=0, le=0.5)
+    """Share of the calls, at most, that are sent once more where they take three times as long as
+    usual; 0 = none. Both requests count."""
     soft: bool = False
     """Verdict probabilities from token log-probabilities."""
     mode: Literal["online", "batch"] = "online"

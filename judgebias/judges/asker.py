@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from judgebias.calls import Call
 from judgebias.config import WireJudge
@@ -20,7 +21,8 @@ from judgebias.errors import JudgeHalted
 from judgebias.judges.asking import Asking
 from judgebias.judges.body import dig, parse, string
 from judgebias.judges.classify import classify, read_fault
-from judgebias.judges.gate import Gate, SharedPause, Unaffordable
+from judgebias.judges.gate import Gate, NotSent, SharedPause, Unaffordable, pass_gate
+from judgebias.judges.hedge import Hedge
 from judgebias.judges.outcome import (
     Answered,
     Halt,
@@ -78,6 +80,7 @@ class Asker:
         self._settling = asyncio.Lock()
         self._settling_calls = 0
         self._streak = Streak()
+        self._hedge = Hedge(config.hedge)
         self._halted: tuple[str, str] | None = None
         self._policy = Policy(
             max_attempts=config.max_attempts, larger_budget=config.max_tokens_retry
@@ -193,7 +196,8 @@ class Asker:
         self._stop_if_halted()
         if asking.requests and not await self._gate.again(asking.call):
             raise Unaffordable
-        await self._pass(asking.call, estimate_tokens(len(prompt)))
+        tokens = estimate_tokens(len(prompt))
+        await pass_gate(self._gate, asking.call, tokens, self._stop_if_halted)
         enlarged = asking.tries.enlarged
         budget = self._config.max_tokens_retry if enlarged else self._config.max_tokens
         content = self._wire.body(prompt, form, budget)
@@ -203,7 +207,10 @@ class Asker:
         try:
             # The SDKs' own timeouts are per read: a body that drips keeps a call open for ever.
             async with asyncio.timeout(self._config.timeout_s):
-                received = await self._wire.send(body)
+                received = await self._hedge.first_of(
+                    partial(self._wire.send, body),
+                    partial(self._send_again, asking, body, tokens),
+                )
         except TimeoutError:
             message = f"no whole reply within {self._config.timeout_s:g} s"
             received = Transient(kind=FailureKind.TIMEOUT, message=message, maybe_paid=True)
@@ -213,14 +220,19 @@ class Asker:
             return received
         return self._understand(asking, received, prompt, form)
 
-    async def _pass(self, call: Call, tokens: int) -> None:
-        """Wait until a request may go."""
-        admitted = False
-        while not admitted:
-            await self._gate.admit(tokens)
-            # A pause may have been long; meanwhile another call may have met the end.
-            self._stop_if_halted()
-            admitted = await self._gate.clear(call)
+    async def _send_again(
+        self, asking: Asking, body: bytes, tokens: int
+    ) -> Received | Transient | Halt | None:
+        """Send a request that is slow once more, where that can be bought: both count."""
+        try:
+            if not await self._gate.again(asking.call):
+                return None
+            await pass_gate(self._gate, asking.call, tokens, self._stop_if_halted)
+        except (NotSent, JudgeHalted):
+            return None
+        # One of the two is broken off, and may be billed all the same.
+        asking.requests, asking.unknown_usage = asking.requests + 1, True
+        return await self._wire.send(body)
 
     def _understand(
         self, asking: Asking, received: Received, prompt: Prompt, form: WireForm

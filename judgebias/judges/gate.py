@@ -63,6 +63,17 @@ class Gate(Protocol):
         ...
 
 
+async def pass_gate(
+    gate: Gate, call: Call, tokens: int, check: Callable[[], None] = lambda: None
+) -> None:
+    """Wait until a request of a call may go; `check` may raise, as a pause may have been long."""
+    cleared = False
+    while not cleared:
+        await gate.admit(tokens)
+        check()
+        cleared = await gate.clear(call)
+
+
 class SharedPause:
     """Makes every call of a judge wait while the server says so, and start again bit by bit."""
 

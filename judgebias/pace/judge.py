@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judgebias.calls import Call
-from judgebias.judges.gate import Gate
+from judgebias.judges.gate import Gate, pass_gate
 from judgebias.judges.judge import Judge
 from judgebias.judges.usage import estimate_tokens
 from judgebias.replies import Reply
@@ -20,10 +20,7 @@ class PacedJudge:
         """Wait for a slot, then ask."""
         pair = call.pair
         size = len(pair.question) + len(pair.answer_a) + len(pair.answer_b)
-        admitted = False
-        while not admitted:
-            await self._gate.admit(estimate_tokens(size))
-            admitted = await self._gate.clear(call)
+        await pass_gate(self._gate, call, estimate_tokens(size))
         reply = await self._judge.ask(call)
         self._gate.observed({}, None)
         return reply

@@ -103,11 +103,12 @@ class Wallet:
     async def again(self, judge: str, call: Call) -> bool:
         """Reserve one more request of a call whose last one was sent."""
         bought = self._of(judge, call)
-        # The last one's reservation does not come back before the call ends: nobody waits for it.
-        self._count(bought)
-        bought.counted += 1
-        self._note(doubtful=bought.worst)
-        bought.reserved = False
+        if bought.reserved:
+            # It does not come back before the call ends: nobody waits for it.
+            self._count(bought)
+            bought.counted += 1
+            self._note(doubtful=bought.worst)
+            bought.reserved = False
         async with self._retries[judge]:
             bought.reserved = await self._take(judge, bought.worst, retry=True)
         return bought.reserved
@@ -144,7 +145,7 @@ class Wallet:
         self._note(
             spent=cost - counted,
             doubtful=NOTHING - counted,
-            released=bought.worst.times(requests - bought.counted),
+            released=bought.worst if bought.reserved else NOTHING,
             landed=bought.worst if bought.cleared else NOTHING,
         )
 
@@ -251,7 +252,17 @@ class Wallet:
             lot=max(0, lot) if top_up and self._request != NOTHING else 0,
             starved=starved,
         )
-        grant = await self._exchange(spending)
+        exchange = asyncio.ensure_future(self._exchange(spending))
+        try:
+            await asyncio.shield(exchange)
+        except asyncio.CancelledError:
+            # Who asked was broken off; what is granted is this wallet's all the same.
+            exchange.add_done_callback(self._bank)
+            raise
+        return self._bank(exchange)
+
+    def _bank(self, exchange: asyncio.Future[Grant]) -> Grant:
+        grant = exchange.result()
         self._free += grant.amount
         self._cleared += grant.cleared
         return grant

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from judgebias.calls import Call, Pair
 from judgebias.config import Budget
 from judgebias.config.judge import WireJudge
+from judgebias.judges.hedge import Hedge
 from judgebias.pace.budget import NOTHING, Amount, Answer, Grant, Spending, Tariff
 from judgebias.pace.purse import CLEARED_PART, Purse
 from judgebias.pace.wallet import Wallet
@@ -225,23 +227,43 @@ class Judge:
     def __init__(self, worker: Worker, name: str) -> None:
         self._worker, self._name = worker, name
         self._turn = asyncio.Lock()
+        self._hedge = Hedge(worker.fleet.hedge)
 
     async def ask(self, call: Call) -> Reply:
-        fleet, wallet = self._worker.fleet, self._worker.wallet
-        requests, cost, failed = 0, 0.0, True
-        while failed and requests < 6:
-            if requests and not await wallet.again(self._name, call):
+        wallet, sent = self._worker.wallet, list[float | None]()
+        failed, cost = True, 0.0
+        while failed and len(sent) < 6:
+            if sent and not await wallet.again(self._name, call):
                 break
-            if fleet.every_s:
-                async with self._turn:
-                    await asyncio.sleep(fleet.every_s)
-            await wallet.clear(self._name, call)
-            await self._worker.lives()
-            failed, spent = await fleet.answer(self._name)
-            requests, cost = requests + 1, cost + spent
+            await self._pass(call)
+            sent.append(0.0)
+            failed, spent = await self._hedge.first_of(
+                self._send, partial(self._send_again, call, sent)
+            )
+            cost += spent
         kind = FailureKind.SERVER if failed else None
         slot = None if failed else Slot.TIE
-        return Reply(slot=slot, failure=kind, attempts=requests, cost_usd=cost)
+        known = None if None in sent else cost
+        return Reply(slot=slot, failure=kind, attempts=len(sent), cost_usd=known)
+
+    async def _pass(self, call: Call) -> None:
+        fleet = self._worker.fleet
+        if fleet.every_s:
+            async with self._turn:
+                await asyncio.sleep(fleet.every_s)
+        await self._worker.wallet.clear(self._name, call)
+        await self._worker.lives()
+
+    async def _send(self) -> tuple[bool, float]:
+        return await self._worker.fleet.answer(self._name)
+
+    async def _send_again(self, call: Call, sent: list[float | None]) -> tuple[bool, float] | None:
+        if not await self._worker.wallet.again(self._name, call):
+            return None
+        await self._pass(call)
+        sent.append(None)
+        self._worker.fleet.twice += 1
+        return await self._send()
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -258,12 +280,15 @@ class Fleet:
         spent: Amount = NOTHING,
         *,
         every_s: float = 0.0,
+        hedge: float = 0.0,
     ) -> None:
         self.purse = Purse(budget, spent)
         self.usd_is_bounded = budget.max_usd is not None
         self.every_s = every_s
         """Between two requests of a worker and judge; 0 = no limit."""
-        self.sent, self.usd = 0, 0.0
+        self.hedge = hedge
+        """Share of the calls that may be sent twice; then some take long."""
+        self.sent, self.twice, self.usd = 0, 0, 0.0
         self.ended: dict[str, set[Order]] = {}
         self.exchanges = 0
         self._draw = random.Random(seed).random
@@ -274,7 +299,8 @@ class Fleet:
         self.sent += 1
         spent = (0.05 if judge == "dear" else 0.0005) * self._draw()
         self.usd += spent
-        await asyncio.sleep(0.05 + 0.1 * self._draw())
+        slow = self.hedge and self._draw() < 0.1
+        await asyncio.sleep(1.0 if slow else 0.05 + 0.1 * self._draw())
         return self._draw() < self._failing, spent
 
     async def work(
@@ -345,12 +371,19 @@ def test_no_fleet_sends_more_than_max_calls_and_no_pair_is_begun_by_halves(
     deaths=st.lists(st.lists(st.floats(0.01, 5.0), max_size=3), min_size=1, max_size=4),
     at_once=st.integers(1, 64),
     every_s=st.sampled_from([0.0, 0.05, 1.0]),
+    hedge=st.sampled_from([0.0, 0.5]),
     seed=st.integers(0, 1000),
 )
 def test_deaths_break_no_budget_and_cost_little_of_it(
-    most: int, failing: float, deaths: list[list[float]], at_once: int, every_s: float, seed: int
+    most: int,
+    failing: float,
+    deaths: list[list[float]],
+    at_once: int,
+    every_s: float,
+    hedge: float,
+    seed: int,
 ) -> None:
-    fleet = Fleet(Budget(max_calls=most), failing, seed, every_s=every_s)
+    fleet = Fleet(Budget(max_calls=most), failing, seed, every_s=every_s, hedge=hedge)
 
     async def story() -> None:
         await asyncio.gather(
@@ -387,12 +420,13 @@ def test_a_death_under_a_slow_limit_costs_what_was_on_its_way() -> None:
     usd=st.floats(0.001, 0.2),
     failing=st.sampled_from([0.0, 0.2]),
     dies_after=st.one_of(st.none(), st.floats(0.01, 2.0)),
+    hedge=st.sampled_from([0.0, 0.5]),
     seed=st.integers(0, 1000),
 )
 def test_no_fleet_spends_more_than_max_usd(
-    usd: float, failing: float, dies_after: float | None, seed: int
+    usd: float, failing: float, dies_after: float | None, hedge: float, seed: int
 ) -> None:
-    fleet = Fleet(Budget(max_usd=usd), failing, seed)
+    fleet = Fleet(Budget(max_usd=usd), failing, seed, hedge=hedge)
     deaths = [] if dies_after is None else [dies_after]
 
     async def story() -> None:
@@ -404,7 +438,7 @@ def test_no_fleet_spends_more_than_max_usd(
     assert fleet.usd <= fleet.purse.spent.usd + 1e-9 <= usd + 2e-9
     worst = TARIFF.worst("j", pair(0)[0]).usd
     everything = sum(map(len, fleet.ended.values())) == 240
-    if not deaths:
+    if not deaths and not hedge:
         assert fleet.purse.spent.usd == pytest.approx(fleet.usd, abs=1e-9)
         # Nothing is left that a pair and a retry, at their worst, would have fitted in.
         assert everything or fleet.usd >= usd - 3 * worst
@@ -422,6 +456,19 @@ def test_a_dear_judge_at_its_end_waits_for_no_cheap_one_and_ends_none() -> None:
     assert fleet.purse.exhausted == {"dear"}
     assert sum(int(name) < 5000 for name in fleet.ended) == 60
     assert fleet.usd <= 1.0
+
+
+def test_calls_that_are_sent_twice_leave_nothing_reserved() -> None:
+    fleet = Fleet(Budget(max_calls=1000), 0.2, 1, hedge=0.5)
+
+    async def story() -> None:
+        await fleet.work("w", some(100), 16)
+
+    in_virtual_time(story())
+    assert fleet.twice >= 5
+    assert fleet.purse.spent == Amount(calls=fleet.sent)
+    left = 1000 - fleet.sent
+    assert fleet.purse.exchange("other", need(left)).answer is Answer.GRANTED
 
 
 def test_where_every_try_fails_calls_that_wait_for_one_more_do_not_wait_for_ever() -> None:
