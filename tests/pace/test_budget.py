@@ -345,6 +345,7 @@ def some(n: int, first: int = 0) -> dict[str, list[list[Call]]]:
     at_once=st.integers(1, 20),
     seed=st.integers(0, 1000),
 )
+@pytest.mark.slow
 def test_no_fleet_sends_more_than_max_calls_and_no_pair_is_begun_by_halves(
     most: int, failing: float, workers: int, at_once: int, seed: int
 ) -> None:
@@ -374,6 +375,7 @@ def test_no_fleet_sends_more_than_max_calls_and_no_pair_is_begun_by_halves(
     hedge=st.sampled_from([0.0, 0.5]),
     seed=st.integers(0, 1000),
 )
+@pytest.mark.slow
 def test_deaths_break_no_budget_and_cost_little_of_it(
     most: int,
     failing: float,
@@ -423,6 +425,7 @@ def test_a_death_under_a_slow_limit_costs_what_was_on_its_way() -> None:
     hedge=st.sampled_from([0.0, 0.5]),
     seed=st.integers(0, 1000),
 )
+@pytest.mark.slow
 def test_no_fleet_spends_more_than_max_usd(
     usd: float, failing: float, dies_after: float | None, hedge: float, seed: int
 ) -> None:
@@ -445,6 +448,7 @@ def test_no_fleet_spends_more_than_max_usd(
     assert everything or fleet.purse.exhausted == {"j"}
 
 
+@pytest.mark.slow
 def test_a_dear_judge_at_its_end_waits_for_no_cheap_one_and_ends_none() -> None:
     fleet = Fleet(Budget(max_usd=1.0), 0.0, 1)
     dear = [pair(number, "a long question " * 1000) for number in range(5000, 5040)]
@@ -491,6 +495,7 @@ def test_a_larger_budget_goes_on_from_what_is_spent() -> None:
     assert fleet.sent == 40
 
 
+@pytest.mark.slow
 def test_the_purse_is_not_asked_per_call() -> None:
     fleet = Fleet(Budget(max_calls=100_000), 0.0, 1)
 

@@ -36,6 +36,7 @@ def test_no_minute_exceeds_the_limit_and_97_percent_of_it_is_used(limit: int, wo
     assert server.refused == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize(
     ("limit", "message_s", "request_s", "used"),
