@@ -103,6 +103,9 @@ class Wallet:
     async def again(self, judge: str, call: Call) -> bool:
         """Reserve one more request of a call whose last one was sent."""
         bought = self._of(judge, call)
+        if bought.reserved and not bought.cleared:
+            # Bought for a second request that was not sent.
+            return True
         if bought.reserved:
             # It does not come back before the call ends: nobody waits for it.
             self._count(bought)

@@ -475,6 +475,29 @@ def test_calls_that_are_sent_twice_leave_nothing_reserved() -> None:
     assert fleet.purse.exchange("other", need(left)).answer is Answer.GRANTED
 
 
+def test_a_request_that_was_bought_and_not_sent_is_not_bought_twice() -> None:
+    purse = Purse(Budget(max_calls=10))
+
+    async def exchange(spending: Spending) -> Grant:
+        return purse.exchange("w", spending)
+
+    async def story() -> None:
+        wallet, (one, other) = Wallet(exchange, TARIFF, usd=False), pair(1)
+        assert await wallet.afford("j", [one, other])
+        await wallet.clear("j", one)
+        assert await wallet.again("j", one)
+        assert await wallet.again("j", one)
+        await wallet.clear("j", one)
+        wallet.settle("j", one, Reply(slot=Slot.TIE, attempts=2))
+        wallet.lose("j", other)
+        await wallet.report(idle=True)
+
+    asyncio.run(story())
+    # The other call of the pair was never sent, and all that was reserved is free again.
+    assert purse.spent == Amount(calls=2)
+    assert purse.exchange("other", need(8)).answer is Answer.GRANTED
+
+
 def test_where_every_try_fails_calls_that_wait_for_one_more_do_not_wait_for_ever() -> None:
     fleet = Fleet(Budget(max_calls=60), 1.0, 1)
 
