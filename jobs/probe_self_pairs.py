@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-from judgebias.cli import run_app
+from judgebias.cli import leave, run_app
 
 
 def main() -> int:
@@ -23,4 +23,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

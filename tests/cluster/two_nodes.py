@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -49,24 +50,26 @@ class TwoNodes:
             if child.cmdline() and child.cmdline()[0].endswith("raylet/raylet")
         )
 
-    def submit(self, run: Path, *options: str) -> str:
-        """Submit the shipped job as a user does; returns its id."""
-        command = ["ray", "job", "submit", "--no-wait", "--working-dir", str(ROOT), "--"]
-        command += ["python", "jobs/judge_pairs.py", str(run), "--yes", *options]
-        done = subprocess.run(
-            [str(Path(sys.executable).parent / command[0]), *command[1:]],
-            cwd=ROOT,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
-        said = done.stdout + done.stderr
-        assert done.returncode == 0, said
+    def lose_head(self) -> None:
+        """Kill -9 all of the head's machine: the driver, its worker, the raylet and the GCS."""
+        started = psutil.Process(int((self.folder / "head.pid").read_text()))
+        lost = [started, *started.children(recursive=True)]
+        for process in lost:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(lost, timeout=30)
+
+    def submit(self, run: Path, *options: str, job: str = "judge_pairs") -> str:
+        """Submit a shipped job as a user does; returns its id."""
+        command = ["submit", "--no-wait", "--working-dir", str(ROOT), "--"]
+        said = self._job(*command, "python", f"jobs/{job}.py", str(run), "--yes", *options)
         found = re.search(r"Job '(\w+)' submitted", said)
         assert found is not None, said
         return found[1]
+
+    def stop_job(self, job: str) -> None:
+        """Stop a job as a user does; returns when its driver has ended."""
+        self._job("stop", job)
 
     def ended(self, job: str, *, timeout_s: float = 400) -> tuple[int | None, str]:
         """Wait for a job; returns its driver's exit code and its log."""
@@ -75,6 +78,19 @@ class TwoNodes:
             assert time.monotonic() < until, self.log(job)[-3000:]
             time.sleep(1)
         return info["driver_exit_code"], self.log(job)
+
+    def _job(self, *command: str) -> str:
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / "ray"), "job", *command],
+            cwd=ROOT,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
     def log(self, job: str) -> str:
         return self._ask(f"/api/jobs/{job}/logs")["logs"]

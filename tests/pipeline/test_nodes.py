@@ -13,7 +13,7 @@ from judgebias.errors import ConfigError
 from judgebias.objects import ObjectStore
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline import nodes
-from judgebias.pipeline.nodes import Question, late_fault, look_around
+from judgebias.pipeline.nodes import Question, look_around, unseen_run
 from judgebias.pipeline.place import SUBMITTED, refuse_lost_folder
 from judgebias.pipeline.pool import CLUSTER_CPUS, LOCAL_CPUS, MOST, pool_of
 from judgebias.pipeline.prepare import prepared
@@ -70,10 +70,10 @@ def test_a_node_that_joins_later_reads_the_manifest_of_this_start(
     judge = {"name": "one", "provider": "simulated"}
     run_file(tmp_path / "run.toml", pairs=pairs, judges=[judge], out="out")
     with prepared(load_run_file(tmp_path / "run.toml"), base=tmp_path) as ready:
-        assert late_fault(ready.plan) == ""
+        assert unseen_run(ready.plan) == ""
         (tmp_path / "out" / "run.json").rename(tmp_path / "elsewhere")
-        monkeypatch.setattr(nodes.ray.util, "get_node_ip_address", lambda: "10.0.0.9")
-        assert "node 10.0.0.9 does not see the run directory" in late_fault(ready.plan)
+        monkeypatch.setattr(nodes, "this_node", lambda: "node 10.0.0.9")
+        assert "node 10.0.0.9 does not see the run directory" in unseen_run(ready.plan)
 
 
 @pytest.mark.parametrize("out", ["run", "../run", "./deep/run"])
