@@ -98,9 +98,10 @@ class Worker:
         await self._owner.register(self._name, actor or self._name)
         plan = self._plan
         if fault := await asyncio.to_thread(unseen_run, plan):
-            # Nothing is written here: a journal that nobody reads would be bought for nothing.
+            # A journal that nobody reads would be bought for nothing. No error is raised: it would
+            # end the dataset, and with it what others have in flight. The owner gives no block now.
             await self._owner.fail(fault)
-            raise RuntimeError(fault)
+            return
         self._journal = open_commit(plan.journal, epoch=plan.epoch, worker=self._name)
         self._lease = Lease(
             self._owner, self._name, self._counters, self._journal, self._gates.demand

@@ -20,7 +20,7 @@ import pytest
 from judgebias.journal import journal_folder, objects, read_journal
 from judgebias.objects import ObjectStore
 from tests.bucket import some_id
-from tests.cluster.two_nodes import TwoNodes, last_line, wait_until
+from tests.cluster.two_nodes import TwoNodes, last_line
 from tests.pipeline.run_files import finish, run_file, same_tables, start, write_pairs
 from tests.server import Action, Planted, Rule, ServerProcess, Setup
 
@@ -74,7 +74,7 @@ class Story:
     def run_file(self, name: str, *, out: str, pairs: str, key: str = "JUDGE_KEY") -> Path:
         path = self.folder / f"{name}.toml"
         judges = self.judges(key)
-        return run_file(path, pairs=Path(pairs), judges=judges, out=out, engine_pairs_per_block=64)
+        return run_file(path, pairs=pairs, judges=judges, out=out, engine_pairs_per_block=64)
 
 
 @pytest.fixture(scope="module")
@@ -111,13 +111,13 @@ def test_a_job_loses_a_node_gets_another_and_loses_its_head(story: Story) -> Non
     cluster.start()
     story.slow(1.0)
     job = cluster.submit(story.run)
-    wait_until(lambda: len(story.nodes()) == 2, "both nodes have judged")
+    cluster.wait_until(job, lambda: len(story.nodes()) == 2, "both nodes have judged")
     cluster.raylet("second").kill()
     # A busy machine takes long to start a node.
     story.slow(2.0)
     before = story.rows()
     cluster.join()
-    wait_until(lambda: len(story.nodes()) == 3, "the node that joined has judged")
+    cluster.wait_until(job, lambda: len(story.nodes()) == 3, "the node that joined has judged")
     assert story.rows() > before
     log = cluster.log(job)
     assert f"{CALLS:,} calls to ask of 2 judges" in log
@@ -160,11 +160,12 @@ def test_a_new_cluster_refuses_what_would_be_lost(story: Story) -> None:
 def test_ray_job_stop_ends_a_job_as_one_signal_does(story: Story) -> None:
     story.slow(0.5)
     before = story.rows()
-    job = story.cluster.submit(story.run)
-    wait_until(lambda: story.rows() > before, "the job goes on")
-    story.cluster.stop_job(job)
+    cluster = story.cluster
+    job = cluster.submit(story.run)
+    cluster.wait_until(job, lambda: story.rows() > before, "the job goes on")
+    cluster.stop_job(job)
     # Ray keeps no exit code of a job that was stopped.
-    _, log = story.cluster.ended(job)
+    _, log = cluster.ended(job)
     assert last_line(log) == "judgebias exit code 4", log
     assert "interrupted: what was in flight has landed" in log
     assert "are on disk" in log

@@ -18,6 +18,8 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "cluster" / "two_nodes"
+WAIT = '{"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": "65"}}'
+"""As the shipped commands have it: the grace period of a run and five seconds."""
 OVER = {"SUCCEEDED", "FAILED", "STOPPED"}
 
 
@@ -61,8 +63,9 @@ class TwoNodes:
 
     def submit(self, run: Path, *options: str, job: str = "judge_pairs") -> str:
         """Submit a shipped job as a user does; returns its id."""
-        command = ["submit", "--no-wait", "--working-dir", str(ROOT), "--"]
-        said = self._job(*command, "python", f"jobs/{job}.py", str(run), "--yes", *options)
+        command = ["submit", "--no-wait", "--working-dir", str(ROOT), "--runtime-env-json", WAIT]
+        command += ["--", "python", f"jobs/{job}.py", str(run), "--yes", *options]
+        said = self._job(*command)
         found = re.search(r"Job '(\w+)' submitted", said)
         assert found is not None, said
         return found[1]
@@ -78,6 +81,16 @@ class TwoNodes:
             assert time.monotonic() < until, self.log(job)[-3000:]
             time.sleep(1)
         return info["driver_exit_code"], self.log(job)
+
+    def wait_until(
+        self, job: str, look: Callable[[], bool], what: str, *, timeout_s: float = 240
+    ) -> None:
+        """Look twice a second while the job runs."""
+        until = time.monotonic() + timeout_s
+        while not look():
+            assert time.monotonic() < until, f"waited {timeout_s} s until {what}"
+            assert self._ask(f"/api/jobs/{job}")["status"] not in OVER, self.log(job)[-3000:]
+            time.sleep(0.5)
 
     def _job(self, *command: str) -> str:
         done = subprocess.run(
@@ -117,13 +130,6 @@ class TwoNodes:
         )
         logs = [path.read_text()[-1500:] for path in self.folder.glob("*.log")]
         assert done.returncode == 0, "\n".join([done.stderr, *logs])
-
-
-def wait_until(look: Callable[[], bool], what: str, *, timeout_s: float = 240) -> None:
-    until = time.monotonic() + timeout_s
-    while not look():
-        assert time.monotonic() < until, f"waited {timeout_s} s until {what}"
-        time.sleep(0.5)
 
 
 def last_line(log: str) -> str:
