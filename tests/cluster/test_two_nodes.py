@@ -10,8 +10,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 
 import polars as pl
@@ -26,11 +27,11 @@ from tests.server import Action, Planted, Rule, ServerProcess, Setup
 
 pytestmark = pytest.mark.ray
 
-N = 700
+N = 500
 CALLS = 4 * N
 IN_FLIGHT = 24
 """Of each judge, in the whole cluster."""
-KEY = "sk-loopback-0123456789abcdefghij"
+KEY = f"sk-loopback-{token_hex(12)}"
 KEYS = {"JUDGE_KEY": KEY, "KEY_OF_THE_HEAD": KEY}
 LOST_WORKERS = 3
 """One with the second node; then that of the head and the one that nobody drives any more."""
@@ -84,26 +85,42 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[ServerProcess]:
+def serving(folder: Path) -> ServerProcess:
     judges = {"gpt*": Planted(offset=0.8, tie_width=0.1), "claude*": Planted(tie_width=0.1)}
-    (folder / "server").mkdir()
-    with ServerProcess(folder / "server", Setup(judges=judges, keys=frozenset({KEY}))) as process:
-        yield process
+    folder.mkdir()
+    return ServerProcess(folder, Setup(judges=judges, keys=frozenset({KEY})))
 
 
 @pytest.fixture(scope="module")
-def story(s3: str, folder: Path, server: ServerProcess) -> Iterator[Story]:
+def story(s3: str, folder: Path) -> Iterator[Story]:
     write_pairs(folder / "pairs.jsonl", N)
     ObjectStore(f"{s3}/input").write("pairs.jsonl", folder / "pairs.jsonl")
     cluster = TwoNodes(folder=folder / "first", environ={**os.environ, **KEYS})
     place = f"{s3}/{some_id()}/run"
-    told = Story(cluster=cluster, server=server, folder=folder, place=place, run=folder / "s3.toml")
-    told.run_file("s3", out=place, pairs=f"{s3}/input/pairs.jsonl")
-    try:
-        yield told
-    finally:
-        cluster.stop()
+    with serving(folder / "server") as server:
+        told = Story(
+            cluster=cluster, server=server, folder=folder, place=place, run=folder / "s3.toml"
+        )
+        told.run_file("s3", out=place, pairs=f"{s3}/input/pairs.jsonl")
+        try:
+            yield told
+        finally:
+            cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(folder: Path, story: Story) -> Iterator[subprocess.Popen[str]]:
+    """The same run on this machine alone, while the second cluster starts."""
+    with serving(folder / "calm") as server:
+        here = replace(story, server=server)
+        run = here.run_file("here", out="here", pairs=str(folder / "pairs.jsonl"))
+        process = start(run, "--yes", **KEYS)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.communicate()
 
 
 def test_a_job_loses_a_node_gets_another_and_loses_its_head(story: Story) -> None:
@@ -114,7 +131,7 @@ def test_a_job_loses_a_node_gets_another_and_loses_its_head(story: Story) -> Non
     cluster.wait_until(job, lambda: len(story.nodes()) == 2, "both nodes have judged")
     cluster.raylet("second").kill()
     # A busy machine takes long to start a node.
-    story.slow(2.0)
+    story.slow(3.0)
     before = story.rows()
     cluster.join()
     cluster.wait_until(job, lambda: len(story.nodes()) == 3, "the node that joined has judged")
@@ -127,6 +144,7 @@ def test_a_job_loses_a_node_gets_another_and_loses_its_head(story: Story) -> Non
     assert story.rows() < CALLS, "the job ended too early for this test"
 
 
+@pytest.mark.usefixtures("undisturbed")
 def test_a_new_cluster_refuses_what_would_be_lost(story: Story) -> None:
     own = story.folder / "own"
     own.mkdir()
@@ -158,11 +176,13 @@ def test_a_new_cluster_refuses_what_would_be_lost(story: Story) -> None:
 
 
 def test_ray_job_stop_ends_a_job_as_one_signal_does(story: Story) -> None:
-    story.slow(0.5)
+    story.slow(2.0)
     before = story.rows()
     cluster = story.cluster
     job = cluster.submit(story.run)
     cluster.wait_until(job, lambda: story.rows() > before, "the job goes on")
+    # Longer than the three seconds that Ray gives a job by itself.
+    story.slow(5.0)
     cluster.stop_job(job)
     # Ray keeps no exit code of a job that was stopped.
     _, log = cluster.ended(job)
@@ -188,10 +208,10 @@ def test_the_same_job_goes_on_and_pays_for_nothing_that_is_on_disk(story: Story)
     assert not [path for path in kept if KEY.encode() in path.read_bytes()]
 
 
-def test_the_tables_are_those_of_one_node_that_nobody_disturbed(story: Story) -> None:
-    pairs = str(story.folder / "pairs.jsonl")
-    here = story.run_file("here", out="here", pairs=pairs)
-    code, said = finish(start(here, "--yes", **KEYS))
+def test_the_tables_are_those_of_one_node_that_nobody_disturbed(
+    story: Story, undisturbed: subprocess.Popen[str]
+) -> None:
+    code, said = finish(undisturbed)
     assert code == 0, said
     there = fetched(story.place, story.folder / "there")
     # What was bought twice cost twice.
