@@ -23,6 +23,7 @@ from tests.pipeline.run_files import (
     same_tables,
     start,
     wait_for_rows,
+    wait_until,
     write_pairs,
 )
 from tests.server import Action, Planted, Rule, ServerProcess, Setup, faults
@@ -210,6 +211,24 @@ def test_five_kills_buy_again_only_what_was_in_flight_and_end_in_the_same_bytes(
     assert code == 0, said
     # What it cost is what differs.
     same_tables(calm / "out", tmp_path / "out", but=("tables/costs.csv",))
+
+
+def test_a_worker_that_does_not_see_the_run_ends_it_and_what_others_asked_lands(tmp_path, server):
+    server.script(Rule(action=Action(delay_s=1.0)))
+    run = wire_run(tmp_path, server, 600, top={"engine_workers": 2}, max_in_flight=32)
+    out = tmp_path / "out"
+    process = start(run, "--yes", **KEYS)
+    wait_until(lambda: len(list((out / "journal").glob("*.seg"))), lambda n: n == 2, process)
+    wait_for_rows(out / "journal", 100, process)
+    (out / "run.json").rename(tmp_path / "run.json")
+    # As on a node that joins with another folder at `out`.
+    ray_process(process, "MapWorker").kill()
+    code, said = finish(process)
+    assert code == 4, said
+    assert f"does not see the run directory {out} as the driver wrote it" in said
+    # Half of both windows went with the worker, and what was not yet written down.
+    assert server.bill()["billed"] - rows_of(out / "journal") <= 32 + 16
+    assert server.bill()["billed"] < 2400
 
 
 def test_a_sampled_run_with_a_probe_buys_what_was_planned_and_not_one_more(tmp_path, server):
