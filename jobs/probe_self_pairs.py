@@ -7,7 +7,8 @@ On a Ray cluster:
       -- python jobs/probe_self_pairs.py RUN.toml --yes
 
 In a submitted job `out` of the run file is absolute or a URI that every node can reach. `ray job
-stop` waits for the grace period of the run (60 s) and 5 s more. The same job again resumes. The exit codes are those of `judgebias probe`; the last line names it.
+stop` waits for the grace period of the run (60 s) and 5 s more. The same job again resumes. The
+exit codes are those of `judgebias probe`; the last line names it.
 """
 
 from __future__ import annotations
