@@ -144,11 +144,7 @@ def _answers(
 
 def look_around(question: Question, name: str) -> list[str]:
     """Leave the nonce, and list what is missing on this node."""
-    faults = [
-        f"has no package {package!r}"
-        for package in PACKAGES
-        if importlib.util.find_spec(package) is None
-    ]
+    faults = [f"has no package {package!r}" for package in PACKAGES if not _has(package)]
     try:
         _leave(question.place, name)
     except (OSError, JudgebiasError) as error:
@@ -164,6 +160,12 @@ def look_around(question: Question, name: str) -> list[str]:
         except JudgebiasError as error:
             faults.append(error.given)
     return faults
+
+
+def _has(package: str) -> bool:
+    found = importlib.util.find_spec(package)
+    # A folder that an uninstalled package left behind can be imported, and has nothing in it.
+    return found is not None and found.origin is not None
 
 
 def _open(judge: JudgeConfig, base: str) -> None:

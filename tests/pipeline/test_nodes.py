@@ -41,15 +41,19 @@ def test_a_node_that_sees_everything_leaves_its_nonce(question: Question) -> Non
 
 
 def test_a_node_lists_all_that_it_lacks_and_shows_no_key(
-    question: Question, monkeypatch: pytest.MonkeyPatch
+    question: Question, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("A_KEY_FOR_NODES")
-    monkeypatch.setattr(nodes, "PACKAGES", ("polars", "no_such_package_here"))
+    monkeypatch.setattr(nodes, "PACKAGES", ("polars", "no_such_package_here", "left_behind"))
+    (tmp_path / "left_behind").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
     assert question.source is not None
     Path(question.source.file).unlink()
     Path(question.place).rmdir()
     faults = "\n".join(look_around(question, "nonce-1"))
     assert "has no package 'no_such_package_here'" in faults
+    assert "has no package 'left_behind'" in faults
+    assert "polars" not in faults
     assert "cannot write to" in faults
     assert "the variable A_KEY_FOR_NODES" in faults
     assert "pairs.jsonl cannot be read" in faults
