@@ -90,6 +90,7 @@ def test_the_other_commands_read_it_too(
 
 
 @pytest.mark.usefixtures("asking")
+@pytest.mark.slow
 def test_a_pair_is_shown_from_the_run_file_and_from_the_run_itself(
     stored: Path, place: str, capsys: Read
 ) -> None:
@@ -114,6 +115,7 @@ def test_what_is_no_run_there_cannot_be_shown(s3: str, capsys: Read) -> None:
     assert "is not a run directory: it has no run.json" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_probe_there_has_the_bytes_of_a_probe_here(
     stored: Path, place: str, asking: Asking, tmp_path: Path
 ) -> None:
@@ -137,6 +139,7 @@ def test_the_probe_there_has_the_bytes_of_a_probe_here(
 
 
 @pytest.mark.usefixtures("asking")
+@pytest.mark.slow
 def test_the_jobs_reach_it_too(
     stored: Path, place: str, capsys: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
