@@ -1,10 +1,14 @@
-"""Judge pairs in both orders on Ray, and write the tables.
+r"""Judge pairs in both orders on Ray, and write the tables.
 
 With plain Python:      python jobs/judge_pairs.py RUN.toml
-On a Ray cluster:       ray job submit --working-dir . -- python jobs/judge_pairs.py RUN.toml --yes
+On a Ray cluster:
+    ray job submit --working-dir . \
+      --runtime-env-json '{"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": "65"}}' \
+      -- python jobs/judge_pairs.py RUN.toml --yes
 
-In a submitted job `out` of the run file is absolute or a URI that every node can reach. The same
-job again resumes. The exit codes are those of `judgebias run`; the last line names it.
+In a submitted job `out` of the run file is absolute or a URI that every node can reach. `ray job
+stop` waits for the grace period of the run (60 s) and 5 s more. The same job again resumes. The
+exit codes are those of `judgebias run`; the last line names it.
 """
 
 from __future__ import annotations

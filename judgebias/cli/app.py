@@ -197,7 +197,7 @@ def plan(
 @app.command()
 def show(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN.toml|DIR", help="A run file or a run directory.")
+        str, typer.Argument(metavar="RUN.toml|DIR", help="A run file or a run directory.")
     ],
     pair: Annotated[str, typer.Argument(metavar="PAIR", help="A pair_id, or TASK/PAIR_ID.")],
     *,

@@ -16,6 +16,7 @@ from judgebias.journal import JournalReader, first_wins
 from judgebias.journal.rows import SCHEMA
 from judgebias.judges.opening import template_of
 from judgebias.judges.wire_form import WireForm, opening_form
+from judgebias.objects import is_uri
 from judgebias.pairs import PairsSpec, close_readers, read_block, survey_pairs
 from judgebias.pipeline.identify import identify
 from judgebias.prompts import Prompt, VerdictForm
@@ -82,8 +83,8 @@ class Run:
     """None before the first start."""
 
 
-def open_run(path: Path) -> Run:
-    """Open a run file, or the directory of a run.
+def open_run(place: str) -> Run:
+    """Open a run file, or the directory of a run, which may be at a URI.
 
     Raises
     ------
@@ -92,8 +93,9 @@ def open_run(path: Path) -> Run:
     ConfigError
         A run file that cannot be used.
     """
-    if path.is_dir():
-        folder = RunDir(path)
+    path = Path(place)
+    if is_uri(place) or path.is_dir():
+        folder = open_rundir(place)
         manifest = folder.manifest()
         return Run(
             config=manifest.config, base=Path(manifest.base), folder=folder, manifest=manifest

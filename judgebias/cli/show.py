@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import typer
 
@@ -15,9 +14,9 @@ from judgebias.verdicts import Order, unswap
 _RULE = 78
 
 
-def show_pair(path: Path, name: str, judge: str) -> None:
+def show_pair(place: str, name: str, judge: str) -> None:
     """Print a pair's prompts in both orders and, after a run, replies, slots and cell."""
-    run = open_run(path)
+    run = open_run(place)
     pair = find_pair(run, name)
     lines = [*_about(pair)]
     for compared in compare(run, pair, judge):

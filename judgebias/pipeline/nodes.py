@@ -1,7 +1,8 @@
 """Before anything is asked: whether every node of a cluster sees the run, its input and its keys.
 
 Each node writes a nonce into the run directory, and the driver must read them all: a folder of one
-node alone would scatter the journal. Nodes that join later check by themselves.
+node alone would scatter the journal. A node that joins later is not asked; its workers look for the
+run directory before they write to it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from judgebias.judges.secrets import read_key
 from judgebias.objects import ObjectStore, is_uri
 from judgebias.pairs.block import Source
 from judgebias.pairs.source import check_unchanged
+from judgebias.pipeline.place import runs_here
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready
 
@@ -52,7 +54,7 @@ class Question:
 
 
 def check_nodes(ready: Ready) -> None:
-    """Ask every other node that may judge; a cluster of this machine alone has nothing to check.
+    """Ask every node that may judge; a local Ray has the files and the environment of the driver.
 
     Raises
     ------
@@ -63,9 +65,9 @@ def check_nodes(ready: Ready) -> None:
     nodes = {
         node["NodeID"]: f"{node['NodeManagerAddress']} ({node['NodeID'][:8]})"
         for node in ray.nodes()
-        if node["Alive"] and node["Resources"].get("CPU") and node["NodeID"] != here
+        if node["Alive"] and node["Resources"].get("CPU")
     }
-    if not nodes:
+    if nodes.keys() <= {here} and runs_here(ready.plan.config.engine.address):
         return
     question = _question(ready)
     names = {node: f"{question.nonce}-{node[:12]}" for node in nodes}
@@ -87,16 +89,21 @@ def check_nodes(ready: Ready) -> None:
         )
 
 
-def late_fault(plan: RunPlan) -> str:
-    """Say why this node cannot judge, "" when it can: for a node that joined later, too."""
+def unseen_run(plan: RunPlan) -> str:
+    """Say that this node does not see the run directory of this start, "" when it does."""
     place = _parent(plan.journal)
     deadline = time.monotonic() + SEEN_S
     while _epoch(place) != plan.epoch:
         if time.monotonic() > deadline:
-            address = ray.util.get_node_ip_address()
-            return f"node {address} does not see the run directory {place} as the driver wrote it"
+            return f"{this_node()} does not see the run directory {place} as the driver wrote it"
         time.sleep(_POLL_S)
     return ""
+
+
+def this_node() -> str:
+    """Name the node of this process as an error does."""
+    node = ray.get_runtime_context().get_node_id()
+    return f"node {ray.util.get_node_ip_address()} ({node[:8]})"
 
 
 def _question(ready: Ready) -> Question:
@@ -137,11 +144,7 @@ def _answers(
 
 def look_around(question: Question, name: str) -> list[str]:
     """Leave the nonce, and list what is missing on this node."""
-    faults = [
-        f"has no package {package!r}"
-        for package in PACKAGES
-        if importlib.util.find_spec(package) is None
-    ]
+    faults = [f"has no package {package!r}" for package in PACKAGES if not _has(package)]
     try:
         _leave(question.place, name)
     except (OSError, JudgebiasError) as error:
@@ -157,6 +160,12 @@ def look_around(question: Question, name: str) -> list[str]:
         except JudgebiasError as error:
             faults.append(error.given)
     return faults
+
+
+def _has(package: str) -> bool:
+    found = importlib.util.find_spec(package)
+    # A folder that an uninstalled package left behind can be imported, and has nothing in it.
+    return found is not None and found.origin is not None
 
 
 def _open(judge: JudgeConfig, base: str) -> None:

@@ -61,7 +61,7 @@ def ask_missing(ready: Ready, watch: Callable[[Progress], None]) -> RunEnd:
         owner.close()
         for pacer in pacers.values():
             pacer.close()
-    # A node that cannot judge ends its worker as well, and the owner knows why.
+    # What the owner knows says more than what became of the dataset.
     if turns.error is not None and not end.fault:
         raise turns.error
     end.asked, end.pending = turns.asked, sum(ready.missing.values()) - turns.asked

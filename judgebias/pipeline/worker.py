@@ -25,7 +25,7 @@ import uvloop
 
 from judgebias.calls import Call
 from judgebias.config import JudgeConfig, WireJudge
-from judgebias.errors import JudgebiasError, JudgeHalted
+from judgebias.errors import ConfigError, JudgebiasError, JudgeHalted
 from judgebias.journal import JournalWriteError, open_commit, row_of
 from judgebias.judges.asker import Asker
 from judgebias.judges.judge import Judge
@@ -36,7 +36,7 @@ from judgebias.pipeline.files import allow_files
 from judgebias.pipeline.gates import Gates
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.missing import missing_calls
-from judgebias.pipeline.nodes import late_fault
+from judgebias.pipeline.nodes import this_node, unseen_run
 from judgebias.pipeline.owner import Beat
 from judgebias.pipeline.pacers import PacerHandle
 from judgebias.pipeline.permit import Lease
@@ -97,10 +97,11 @@ class Worker:
     async def _start(self, actor: str | None) -> None:
         await self._owner.register(self._name, actor or self._name)
         plan = self._plan
-        if fault := await asyncio.to_thread(late_fault, plan):
-            # Nothing is written here: a journal that nobody reads would be bought for nothing.
+        if fault := await asyncio.to_thread(unseen_run, plan):
+            # A journal that nobody reads would be bought for nothing. No error is raised: it would
+            # end the dataset, and with it what others have in flight. The owner gives no block now.
             await self._owner.fail(fault)
-            raise RuntimeError(fault)
+            return
         self._journal = open_commit(plan.journal, epoch=plan.epoch, worker=self._name)
         self._lease = Lease(
             self._owner, self._name, self._counters, self._journal, self._gates.demand
@@ -202,14 +203,20 @@ class Worker:
         if isinstance(config, WireJudge):
             form = await self._owner.form(self._name, config.name)
         gate = self._gates.open(config.name, self._wallet)
-        judge = await asyncio.to_thread(
-            open_any,
-            config,
-            self._plan.base,
-            window=most_in_flight(config),
-            form=form,
-            gate=gate,
-        )
+        try:
+            judge = await asyncio.to_thread(
+                open_any,
+                config,
+                self._plan.base,
+                window=most_in_flight(config),
+                form=form,
+                gate=gate,
+            )
+        except ConfigError as error:
+            # The node joined after the others had been asked whether they have the key.
+            raise ConfigError(
+                f"{this_node()}: {error.given}", expected=error.expected, do=error.do
+            ) from error
         return judge if gate is None or isinstance(judge, Asker) else PacedJudge(judge, gate)
 
     def _fail(self, fault: str) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from judgebias.cli import run_app
@@ -16,6 +19,7 @@ from tests.pipeline.run_files import run_file, same_tables, write_pairs
 
 CALM = {"name": "calm", "provider": "simulated", "tie_width": 0.3}
 FLAKY = {**CALM, "name": "flaky", "failure_rate": 0.3}
+JOBS = Path(__file__).resolve().parents[2] / "jobs"
 Read = pytest.CaptureFixture[str]
 
 
@@ -83,6 +87,72 @@ def test_the_other_commands_read_it_too(
     assert run_app(["salvage", place]) == 0
     assert "no damage" in capsys.readouterr().err
     assert run_app(["reparse", place]) == 0
+
+
+@pytest.mark.usefixtures("asking")
+@pytest.mark.slow
+def test_a_pair_is_shown_from_the_run_file_and_from_the_run_itself(
+    stored: Path, place: str, capsys: Read
+) -> None:
+    assert run_app(["show", str(stored), "00007"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("not asked yet") == 4
+    assert not ObjectStore(place).list(), "looking leaves nothing behind"
+    assert run_app(["run", str(stored)]) == 3
+    capsys.readouterr()
+    after: list[str] = []
+    for source in (str(stored), place):
+        assert run_app(["show", source, "00007", "--judge", "calm"]) == 0
+        after.append(capsys.readouterr().out)
+    assert after[0] == after[1]
+    assert "pair 00007 of task task1" in after[0]
+    assert after[0].count("\n-> ") == 2
+    assert "final verdict: " in after[0]
+
+
+def test_what_is_no_run_there_cannot_be_shown(s3: str, capsys: Read) -> None:
+    assert run_app(["show", f"{s3}/{some_id()}", "00007"]) == 2
+    assert "is not a run directory: it has no run.json" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_probe_there_has_the_bytes_of_a_probe_here(
+    stored: Path, place: str, asking: Asking, tmp_path: Path
+) -> None:
+    here = run_file(
+        tmp_path / "h.toml", pairs=tmp_path / "pairs.jsonl", judges=[CALM, FLAKY], out="here"
+    )
+    assert run_app(["probe", str(here), "--items", "12"]) == 3
+    asking.asked.clear()
+    asking.most = 9
+    assert run_app(["probe", str(stored), "--items", "12"]) == 4
+    asking.most = None
+    assert run_app(["probe", str(stored), "--items", "12"]) == 3
+    # A failed call is asked again by the next start.
+    assert 24 <= len(asking.asked) < 33
+    there = fetched(place, tmp_path / "there")
+    tables = ("tables/self_pair.csv", "tables/failures.csv")
+    for name in tables:
+        assert (there / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+    calls = [pl.read_parquet(out / "self_pair_calls.parquet") for out in (tmp_path / "here", there)]
+    assert calls[0].height == calls[1].height == 24
+
+
+@pytest.mark.usefixtures("asking")
+@pytest.mark.slow
+def test_the_jobs_reach_it_too(
+    stored: Path, place: str, capsys: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for job, arguments, code in (
+        ("probe_self_pairs", [str(stored), "--items", "12", "--yes"], 3),
+        ("judge_pairs", [str(stored), "--yes"], 3),
+        ("summarize", [place], 0),
+    ):
+        monkeypatch.setattr(sys, "argv", [job, *arguments])
+        with pytest.raises(SystemExit) as left:
+            runpy.run_path(str(JOBS / f"{job}.py"), run_name="__main__")
+        assert left.value.code == code
+        assert capsys.readouterr().err.splitlines()[-1] == f"judgebias exit code {code}"
 
 
 @pytest.mark.usefixtures("asking")

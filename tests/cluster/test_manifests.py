@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from judgebias.config.runfile import load_run_file
+from judgebias.pipeline.place import SUBMITTED
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = ROOT / "cluster"
@@ -176,20 +177,30 @@ def test_the_wrapper_resumes_on_4_alone(
     assert int((tmp_path / "n").read_text()) == starts
 
 
-def test_the_wrapper_passes_a_stop_on_and_does_not_resume(tmp_path: Path) -> None:
+@pytest.mark.parametrize("submitted", [False, True])
+def test_the_wrapper_stops_its_command_by_one_signal_and_does_not_resume(
+    tmp_path: Path, submitted: bool
+) -> None:
     script = tmp_path / "job"
     script.write_text(
         "#!/usr/bin/env bash\n"
-        f"trap 'echo told >>\"{tmp_path}/told\"; exit 4' TERM\n"
-        f'touch "{tmp_path}/up"; while :; do sleep 0.1; done\n'
+        f"over=''; trap 'echo told >>\"{tmp_path}/told\"; over=1' TERM\n"
+        f'echo $$ >"{tmp_path}/up"; until [ -n "$over" ]; do sleep 0.1; done\n'
+        "for _ in 1 2 3 4 5; do sleep 0.1; done; exit 4\n"
     )
-    command = ["bash", str(CLUSTER / "resume"), "bash", str(script)]
-    process = subprocess.Popen(command, env={**os.environ, "RESUME_AFTER_S": "0"})
+    environ = {**os.environ, "RESUME_AFTER_S": "0"}
+    if submitted:
+        environ[SUBMITTED] = "{}"
+    process = subprocess.Popen(["bash", str(CLUSTER / "resume"), "bash", str(script)], env=environ)
+    pid = ""
     for _ in range(300):
-        if (tmp_path / "up").exists():
+        if pid := (tmp_path / "up").read_text() if (tmp_path / "up").exists() else "":
             break
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
+    if submitted:
+        # `ray job stop` tells the driver and each of its children.
+        os.kill(int(pid), signal.SIGTERM)
     assert process.wait(timeout=30) == 4
     assert (tmp_path / "told").read_text() == "told\n"
 

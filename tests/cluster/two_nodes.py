@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -17,6 +18,8 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "cluster" / "two_nodes"
+WAIT = '{"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": "65"}}'
+"""As the shipped commands have it: the grace period of a run and five seconds."""
 OVER = {"SUCCEEDED", "FAILED", "STOPPED"}
 
 
@@ -49,24 +52,27 @@ class TwoNodes:
             if child.cmdline() and child.cmdline()[0].endswith("raylet/raylet")
         )
 
-    def submit(self, run: Path, *options: str) -> str:
-        """Submit the shipped job as a user does; returns its id."""
-        command = ["ray", "job", "submit", "--no-wait", "--working-dir", str(ROOT), "--"]
-        command += ["python", "jobs/judge_pairs.py", str(run), "--yes", *options]
-        done = subprocess.run(
-            [str(Path(sys.executable).parent / command[0]), *command[1:]],
-            cwd=ROOT,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
-        said = done.stdout + done.stderr
-        assert done.returncode == 0, said
+    def lose_head(self) -> None:
+        """Kill -9 all of the head's machine: the driver, its worker, the raylet and the GCS."""
+        started = psutil.Process(int((self.folder / "head.pid").read_text()))
+        lost = [started, *started.children(recursive=True)]
+        for process in lost:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(lost, timeout=30)
+
+    def submit(self, run: Path, *options: str, job: str = "judge_pairs") -> str:
+        """Submit a shipped job as a user does; returns its id."""
+        command = ["submit", "--no-wait", "--working-dir", str(ROOT), "--runtime-env-json", WAIT]
+        command += ["--", "python", f"jobs/{job}.py", str(run), "--yes", *options]
+        said = self._job(*command)
         found = re.search(r"Job '(\w+)' submitted", said)
         assert found is not None, said
         return found[1]
+
+    def stop_job(self, job: str) -> None:
+        """Stop a job as a user does; returns when its driver has ended."""
+        self._job("stop", job)
 
     def ended(self, job: str, *, timeout_s: float = 400) -> tuple[int | None, str]:
         """Wait for a job; returns its driver's exit code and its log."""
@@ -75,6 +81,29 @@ class TwoNodes:
             assert time.monotonic() < until, self.log(job)[-3000:]
             time.sleep(1)
         return info["driver_exit_code"], self.log(job)
+
+    def wait_until(
+        self, job: str, look: Callable[[], bool], what: str, *, timeout_s: float = 240
+    ) -> None:
+        """Look twice a second while the job runs."""
+        until = time.monotonic() + timeout_s
+        while not look():
+            assert time.monotonic() < until, f"waited {timeout_s} s until {what}"
+            assert self._ask(f"/api/jobs/{job}")["status"] not in OVER, self.log(job)[-3000:]
+            time.sleep(0.5)
+
+    def _job(self, *command: str) -> str:
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / "ray"), "job", *command],
+            cwd=ROOT,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
     def log(self, job: str) -> str:
         return self._ask(f"/api/jobs/{job}/logs")["logs"]
@@ -101,13 +130,6 @@ class TwoNodes:
         )
         logs = [path.read_text()[-1500:] for path in self.folder.glob("*.log")]
         assert done.returncode == 0, "\n".join([done.stderr, *logs])
-
-
-def wait_until(look: Callable[[], bool], what: str, *, timeout_s: float = 240) -> None:
-    until = time.monotonic() + timeout_s
-    while not look():
-        assert time.monotonic() < until, f"waited {timeout_s} s until {what}"
-        time.sleep(0.5)
 
 
 def last_line(log: str) -> str:

@@ -37,7 +37,7 @@ def write_pairs(path: Path, n: int, *, tasks: int = 3, swapped: bool = False) ->
 
 
 def run_file(
-    path: Path, *, pairs: Path, judges: Iterable[Mapping[str, object]], **run: object
+    path: Path, *, pairs: Path | str, judges: Iterable[Mapping[str, object]], **run: object
 ) -> Path:
     """Write a run file; `engine_*` keywords go to [engine]."""
     engine = {key[7:]: value for key, value in run.items() if key.startswith("engine_")}

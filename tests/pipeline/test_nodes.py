@@ -13,7 +13,7 @@ from judgebias.errors import ConfigError
 from judgebias.objects import ObjectStore
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline import nodes
-from judgebias.pipeline.nodes import Question, late_fault, look_around
+from judgebias.pipeline.nodes import Question, look_around, unseen_run
 from judgebias.pipeline.place import SUBMITTED, refuse_lost_folder
 from judgebias.pipeline.pool import CLUSTER_CPUS, LOCAL_CPUS, MOST, pool_of
 from judgebias.pipeline.prepare import prepared
@@ -41,15 +41,19 @@ def test_a_node_that_sees_everything_leaves_its_nonce(question: Question) -> Non
 
 
 def test_a_node_lists_all_that_it_lacks_and_shows_no_key(
-    question: Question, monkeypatch: pytest.MonkeyPatch
+    question: Question, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("A_KEY_FOR_NODES")
-    monkeypatch.setattr(nodes, "PACKAGES", ("polars", "no_such_package_here"))
+    monkeypatch.setattr(nodes, "PACKAGES", ("polars", "no_such_package_here", "left_behind"))
+    (tmp_path / "left_behind").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
     assert question.source is not None
     Path(question.source.file).unlink()
     Path(question.place).rmdir()
     faults = "\n".join(look_around(question, "nonce-1"))
     assert "has no package 'no_such_package_here'" in faults
+    assert "has no package 'left_behind'" in faults
+    assert "polars" not in faults
     assert "cannot write to" in faults
     assert "the variable A_KEY_FOR_NODES" in faults
     assert "pairs.jsonl cannot be read" in faults
@@ -70,10 +74,10 @@ def test_a_node_that_joins_later_reads_the_manifest_of_this_start(
     judge = {"name": "one", "provider": "simulated"}
     run_file(tmp_path / "run.toml", pairs=pairs, judges=[judge], out="out")
     with prepared(load_run_file(tmp_path / "run.toml"), base=tmp_path) as ready:
-        assert late_fault(ready.plan) == ""
+        assert unseen_run(ready.plan) == ""
         (tmp_path / "out" / "run.json").rename(tmp_path / "elsewhere")
-        monkeypatch.setattr(nodes.ray.util, "get_node_ip_address", lambda: "10.0.0.9")
-        assert "node 10.0.0.9 does not see the run directory" in late_fault(ready.plan)
+        monkeypatch.setattr(nodes, "this_node", lambda: "node 10.0.0.9")
+        assert "node 10.0.0.9 does not see the run directory" in unseen_run(ready.plan)
 
 
 @pytest.mark.parametrize("out", ["run", "../run", "./deep/run"])

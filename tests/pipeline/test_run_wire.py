@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.pipeline.run_files import (
     same_tables,
     start,
     wait_for_rows,
+    wait_until,
     write_pairs,
 )
 from tests.server import Action, Planted, Rule, ServerProcess, Setup, faults
@@ -210,6 +212,33 @@ def test_five_kills_buy_again_only_what_was_in_flight_and_end_in_the_same_bytes(
     assert code == 0, said
     # What it cost is what differs.
     same_tables(calm / "out", tmp_path / "out", but=("tables/costs.csv",))
+
+
+@pytest.mark.parametrize(
+    ("gone", "says"),
+    [("out/run.json", "does not see the run directory"), ("key.txt", "cannot read the file")],
+)
+def test_a_worker_that_lacks_the_run_or_a_key_ends_it_and_what_others_asked_lands(
+    tmp_path, server, gone, says
+):
+    (tmp_path / "key.txt").write_text(KEY)
+    server.script(Rule(action=Action(delay_s=1.0)))
+    top = {"engine_workers": 2}
+    run = wire_run(tmp_path, server, 600, top=top, max_in_flight=32, api_key_file="key.txt")
+    journal = tmp_path / "out" / "journal"
+    process = start(run, "--yes")
+    wait_until(lambda: len(list(journal.glob("*.seg"))), lambda n: n == 2, process)
+    wait_for_rows(journal, 100, process)
+    (tmp_path / gone).rename(tmp_path / "elsewhere")
+    # As on a node that joins in mid-run and has another folder there.
+    ray_process(process, "MapWorker").kill()
+    code, said = finish(process)
+    assert code == 4, said
+    assert re.search(rf"the run was stopped: node \S+ \(\w+\):? {says}", said), said
+    # Half of both windows went with the worker, and what was not yet written down.
+    billed = int(str(server.bill()["billed"]))
+    assert billed - rows_of(journal) <= 32 + 16
+    assert billed < 2400
 
 
 def test_a_sampled_run_with_a_probe_buys_what_was_planned_and_not_one_more(tmp_path, server):
