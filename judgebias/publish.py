@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
+from judgebias.crash import crash_point
 from judgebias.errors import UsageError
 
 
@@ -31,6 +32,7 @@ def publish(path: Path, write: Callable[[Path], None]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(beside)
         _sync(beside)
+        crash_point(f"publish:{path.name}")
         beside.replace(path)
         _sync(path.parent)
     except OSError as fault:

@@ -17,6 +17,7 @@ from judgebias.cli.table import print_probe, print_written
 from judgebias.cli.tabulate import Written, nothing_written
 from judgebias.config import RunConfig, load_run_file
 from judgebias.config.runfile import check_run
+from judgebias.crash import crash_point
 from judgebias.errors import ConfigError, UsageError
 from judgebias.pipeline.place import refuse_lost_folder
 from judgebias.pipeline.prepare import prepared
@@ -89,6 +90,7 @@ def run(
         if end.fault:
             screen.say(f"the run was stopped: {end.fault}")
         try:
+            crash_point("form:before_keep")
             ready.rundir.keep_forms(end.forms)
             written = summarize_run(ready.rundir, screen)
         except (OSError, UsageError) as error:

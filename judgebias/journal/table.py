@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from judgebias.crash import crash_point
 from judgebias.journal.read import JournalReader, JournalReport
 from judgebias.journal.rows import SCHEMA
 from judgebias.journal.segment import sync_folder
@@ -187,6 +188,7 @@ def write_calls(folder: Path, out: Path, *, pairs: pl.Series | None = None) -> i
                     rows += _write_judge(folder, judge, pairs, writer)
             file.flush()
             os.fsync(file.fileno())
+        crash_point("calls:before_rename")
         temporary.replace(out)
     except BaseException:
         temporary.unlink()
