@@ -159,9 +159,7 @@ def scatter(journal: Path, count: int) -> None:
     old = segment_paths(journal)
     size = -(-sum(batch.num_rows for batch in batches) // count)
     parts = [
-        batch.slice(start, size)
-        for batch in batches
-        for start in range(0, batch.num_rows, size)
+        batch.slice(start, size) for batch in batches for start in range(0, batch.num_rows, size)
     ]
     for number, part in enumerate(parts):
         info = new_info(epoch=1, worker=f"part{number}")

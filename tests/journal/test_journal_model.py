@@ -286,7 +286,7 @@ class JournalLife(RuleBasedStateMachine):
 
     def bury(self, writer: Writer) -> None:
         """The kernel closes the file of a killed process; what it held is gone."""
-        writer.segment._file.close()  # noqa: SLF001
+        writer.segment._file.close()
         self.writers.remove(writer)
 
     def hire(self) -> Writer:
