@@ -94,7 +94,7 @@ class JournalLife(RuleBasedStateMachine):
         self.committed: list[Committed] = []
         self.writers: list[Writer] = []
         self.judges, self.repeats = ["j"], 1
-        self.versions = dict.fromkeys(range(4), 0)
+        self.versions = dict.fromkeys(range(2), 0)
         self.epoch = self.time = self.number = 0
         self.known_done: set[bytes] = set()
         self.resume(keep_below=2)
@@ -107,35 +107,39 @@ class JournalLife(RuleBasedStateMachine):
 
     # What workers do.
 
-    @rule(data=st.data(), slot=st.sampled_from([*Slot, *Slot, None]), later=st.integers(0, 2))
-    def reply(self, data: st.DataObject, slot: Slot | None, later: int) -> None:
-        writer = data.draw(st.sampled_from([w for w in self.writers if not w.lapsed]))
-        missing = [name for name in self.expected() if name not in self.answered()]
+    @rule(
+        data=st.data(),
+        slots=st.lists(st.sampled_from([*Slot, *Slot, None, None]), min_size=1, max_size=5),
+        flushed=st.booleans(),
+    )
+    def replies(self, data: st.DataObject, slots: list[Slot | None], flushed: bool) -> None:
+        writer = data.draw(st.sampled_from(self.active()))
+        for slot in slots:
+            missing = self.expected() - self.answered()
+            if missing:
+                self.reply(writer, data.draw(st.sampled_from(sorted(missing))), slot, data)
+        if flushed:
+            self.flush(writer)
+
+    @rule(data=st.data(), slots=st.tuples(*[st.sampled_from([*Slot, None])] * 2))
+    def answer_twice(self, data: st.DataObject, slots: tuple[Slot | None, Slot | None]) -> None:
+        """A worker loses its lease with a call under way, and another is given the call."""
+        missing = sorted(self.expected() - self.answered())
         if not missing:
             return
-        pair, judge, repeat, order = data.draw(st.sampled_from(sorted(missing)))
-        self.number += 1
-        # Failures never share a time: which of two came last would be a matter of the files.
-        self.time += max(later, slot is None)
-        reply = Reply(
-            slot=slot,
-            failure=None if slot else data.draw(st.sampled_from(FAILURES)),
-            attempts=data.draw(st.integers(1, 3)),
-            request_id=f"r{self.number:05}",
-        )
-        made = row(
-            pair, time=self.time, order=Order(order), repeat=repeat, judge=judge, reply=reply
-        )
-        made = made._replace(pair=self.digest(pair), fingerprint=JUDGES[judge].hex())
-        writer.segment.append(made)
-        writer.held.append(made)
-        self.time += slot is None
+        call = data.draw(st.sampled_from(missing))
+        first, second = data.draw(st.sampled_from(self.active())), self.hire()
+        for writer, slot in zip((first, second), slots, strict=True):
+            self.reply(writer, call, slot, data)
+        first.lapsed = True
+        for writer in data.draw(st.permutations([first, second])):
+            self.flush(writer)
 
     @rule(data=st.data())
-    def flush(self, data: st.DataObject) -> None:
-        writer = data.draw(st.sampled_from(self.writers))
-        assert writer.segment.flush() == len(writer.held)
-        self.commit(writer)
+    def speak_late(self, data: st.DataObject) -> None:
+        for writer in [w for w in self.writers if w.lapsed]:
+            self.flush(writer)
+        self.flush(data.draw(st.sampled_from(self.writers)))
 
     @rule(data=st.data())
     def kill(self, data: st.DataObject) -> None:
@@ -254,6 +258,35 @@ class JournalLife(RuleBasedStateMachine):
 
     # The model.
 
+    def reply(
+        self,
+        writer: Writer,
+        call: tuple[int, str, int, str],
+        slot: Slot | None,
+        data: st.DataObject,
+    ) -> None:
+        pair, judge, repeat, order = call
+        self.number += 1
+        # Failures never share a time: which of two came last would be a matter of the files.
+        self.time += slot is None or data.draw(st.booleans())
+        reply = Reply(
+            slot=slot,
+            failure=None if slot else data.draw(st.sampled_from(FAILURES)),
+            attempts=data.draw(st.integers(1, 3)),
+            request_id=f"r{self.number:05}",
+        )
+        made = row(
+            pair, time=self.time, order=Order(order), repeat=repeat, judge=judge, reply=reply
+        )
+        made = made._replace(pair=self.digest(pair), fingerprint=JUDGES[judge].hex())
+        writer.segment.append(made)
+        writer.held.append(made)
+        self.time += slot is None
+
+    def flush(self, writer: Writer) -> None:
+        assert writer.segment.flush() == len(writer.held)
+        self.commit(writer)
+
     def expected(self) -> set[tuple[int, str, int, str]]:
         return {
             (pair, judge, repeat, order.value)
@@ -262,6 +295,9 @@ class JournalLife(RuleBasedStateMachine):
             for repeat in range(1, self.repeats + 1)
             for order in Order
         }
+
+    def active(self) -> list[Writer]:
+        return [writer for writer in self.writers if not writer.lapsed]
 
     def answered(self) -> set[tuple[int, str, int, str]]:
         """What this start does not ask: done before, or on its way in a worker that may speak."""
@@ -291,7 +327,8 @@ class JournalLife(RuleBasedStateMachine):
 
     def hire(self) -> Writer:
         self.number += 1
-        name = f"w{self.number}"
+        # The order of the files says nothing of the order of the replies.
+        name = f"w{self.number * 7 % 10}-{self.number}"
         if not self.writers:
             self.started = self.time
         segment = Segment.create(self.journal, epoch=self.epoch, worker=name)
