@@ -56,6 +56,8 @@ class Manifest(Strict):
     """Whether any start asked self pairs."""
     forms: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Judge -> the verdict form that its first call settled."""
+    held: int = 0
+    """Replies that the journal held when an owner last looked; it never holds fewer."""
     base: str = ""
     """The folder that relative paths of the configuration start from."""
     epoch: int

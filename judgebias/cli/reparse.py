@@ -16,6 +16,7 @@ from judgebias.cli.screen import Screen
 from judgebias.cli.summarize import summarize_run
 from judgebias.cli.tabulate import Written
 from judgebias.config import WireJudge
+from judgebias.held import keep_held
 from judgebias.journal import Row, create_segment, first_wins, now_us, read_journal
 from judgebias.judges.reading import read_slot
 from judgebias.judges.wire_form import WireForm, opening_form
@@ -56,7 +57,9 @@ def reparse(folder: str, screen: Screen) -> Written:
                     f"{len(found.mended):,} failures are verdicts now, "
                     f"{found.differ:,} verdicts would be read otherwise and stay as they are"
                 )
-        return summarize_run(run, screen)
+        written = summarize_run(run, screen)
+        keep_held(run)
+        return written
 
 
 def reread(run: RunDir, manifest: Manifest, judge: WireJudge) -> Reread:

@@ -19,6 +19,7 @@ from judgebias.config import RunConfig, load_run_file
 from judgebias.config.runfile import check_run
 from judgebias.crash import crash_point
 from judgebias.errors import ConfigError, UsageError
+from judgebias.held import keep_held
 from judgebias.pipeline.place import refuse_lost_folder
 from judgebias.pipeline.prepare import prepared
 from judgebias.pipeline.quiet import quiet_ray
@@ -93,6 +94,7 @@ def run(
             crash_point("form:before_keep")
             ready.rundir.keep_forms(end.forms)
             written = summarize_run(ready.rundir, screen)
+            keep_held(ready.rundir)
         except (OSError, UsageError) as error:
             if not end.fault:
                 raise

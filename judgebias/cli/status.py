@@ -11,6 +11,7 @@ import typer
 
 from judgebias.cli.evidence import Calls
 from judgebias.cli.summarize import calls_of_run
+from judgebias.held import check_held
 from judgebias.rundir import RunDir
 from judgebias.stored import open_rundir
 
@@ -73,6 +74,7 @@ def print_status(folder: str, *, as_json: bool) -> None:
 def read_status(run: RunDir, *, now: datetime | None = None) -> RunStatus:
     """Count the calls of each judge by how they ended; rates of a running run end `now`."""
     manifest = run.manifest()
+    check_held(run, manifest)
     names = sorted(judge.name for judge in manifest.config.judges)
     calls = {name: calls_of_run(run, manifest, judge=name) for name in names}
     found = {name: _ended(mine) for name, mine in calls.items()}

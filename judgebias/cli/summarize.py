@@ -15,6 +15,7 @@ from judgebias.cli.tabulate import PANEL, Written, tabulate
 from judgebias.design import question_words, words_of
 from judgebias.errors import InputError, UsageError
 from judgebias.families import families_of, judge_families
+from judgebias.held import check_held
 from judgebias.journal import first_wins, read_journal, write_calls
 from judgebias.leaks import LEAK_COLUMNS
 from judgebias.outputs import refuse_own_outputs
@@ -63,6 +64,7 @@ def summarize_run(run: RunDir, screen: Screen) -> Written:
     """Write all tables of a run directory, and its calls."""
     run.pull()
     manifest = run.manifest()
+    check_held(run, manifest)
     pairs = asked_pairs(run, manifest)["pair"]
     write_calls(run.journal, run.path / "calls.parquet", pairs=pairs)
     if manifest.probed:
@@ -129,6 +131,7 @@ def _with_tone(pairs: pl.DataFrame, tone: pl.DataFrame | None) -> pl.DataFrame:
 def evidence_of_run(run: RunDir) -> Evidence:
     """Read the journal against the index: what is there, and what the design still expects."""
     manifest = run.manifest()
+    check_held(run, manifest)
     config, expected = manifest.config, expected_of_run(run, manifest)
     live = live_judges(config)
     # What joins the probe is not missing from the other tables.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +38,7 @@ from judgebias.summary.failures import probe_failures
 from judgebias.summary.flips import flips_table
 from judgebias.summary.hypotheses import hypotheses_table
 from judgebias.summary.leaks import leak_rows, leak_words, leaks_table
+from judgebias.summary.lengths import with_mean_lengths
 from judgebias.summary.matchups import compare_matchups, matchup_rows
 from judgebias.summary.probe import NO_CALLS, probe_table
 from judgebias.summary.profiles import ALL, Group
@@ -139,8 +140,8 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     gathered = _Gathered()
     path = out / "verdicts.parquet"
     write_verdicts(path, _settled(evidence, gathered))
-    written = _written(gathered)
     tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
+    written = _written(gathered, tables["length"], evidence.live)
     tables |= _only_where_asked(written)
     tables["tests"] = hypotheses_table({"summary": written.summary, **tables})
     stopping = evidence.stopping(_ended_calls(written.summary))
@@ -172,9 +173,10 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     return written
 
 
-def _written(gathered: _Gathered) -> Written:
+def _written(gathered: _Gathered, length: pl.DataFrame, asked: Collection[str]) -> Written:
+    summary = with_soft(table(compare(gathered.rows)), gathered.soft)
     return Written(
-        summary=with_soft(table(compare(gathered.rows)), gathered.soft),
+        summary=with_mean_lengths(summary, length, asked),
         self_pair=pl.concat([probe_table(NO_CALLS), *gathered.self_pair]),
         sampled=compare_sampled(gathered.sampled),
         pending=gathered.pending,

@@ -179,6 +179,19 @@ def frame_at(file: int, offset: int, size: int) -> Frame | None:
     )
 
 
+def count_rows(file: int, start: int, size: int) -> int:
+    """Count the rows of the frames from `start` to the first that is none, by their headers."""
+    rows, offset = 0, start
+    while offset + FRAME_HEAD <= size:
+        head = os.pread(file, FRAME_HEAD, offset)
+        if crc32(head[: _FRAME.size]) != _CRC.unpack_from(head, _FRAME.size)[0]:
+            break
+        _, _, _, stored, _, frame_rows, _ = _FRAME.unpack_from(head)
+        offset += FRAME_HEAD + stored
+        rows += frame_rows if offset <= size else 0
+    return rows
+
+
 def pieces(file: int, start: int, size: int, segment: int | None) -> Iterator[Frame | Gap]:
     """Every valid frame from `start` on, and every range between them that is not one.
 
@@ -204,8 +217,8 @@ def is_changed(file: int, gap: Gap, segment: int) -> bool:
     """Whether the gap at a segment's end is a frame that was written whole and is another now.
 
     A write that was cut leaves the first bytes of a frame, or sectors of zeros where a machine lost
-    its power. A frame with all its bytes and a wrong checksum is neither, and nor is a header with a
-    wrong checksum that still says whose it is: those replies were on disk, and may not be cut.
+    its power. A frame with all its bytes and a wrong checksum is neither, and nor is a header with
+    a wrong checksum that still says whose it is: those replies were on disk, and may not be cut.
     """
     data = os.pread(file, gap.end - gap.start, gap.start)
     if len(data) < FRAME_HEAD or _has_empty_sector(data, gap.start):

@@ -20,7 +20,16 @@ import polars as pl
 import pyarrow as pa
 
 from judgebias.errors import JournalDamaged, UsageError
-from judgebias.journal.frame import Frame, Gap, SegmentInfo, decode, is_changed, pieces, read_head
+from judgebias.journal.frame import (
+    Frame,
+    Gap,
+    SegmentInfo,
+    count_rows,
+    decode,
+    is_changed,
+    pieces,
+    read_head,
+)
 from judgebias.journal.rows import SCHEMA
 from judgebias.journal.segment import SUFFIX
 
@@ -127,6 +136,10 @@ class JournalReader:
             rows=self._rows,
             torn_bytes=self._torn,
         )
+
+    def count(self) -> int:
+        """Count the committed rows by the headers of their frames; no payload is read."""
+        return sum(count_rows(one.file, one.start, one.size) for one in self.segments)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Every committed row, once, in batches of about 65,000 rows.

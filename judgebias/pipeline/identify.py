@@ -89,6 +89,7 @@ def describe(
         probed=config.self_pair > 0 or (old is not None and old.probed),
         base=str(base.absolute()),
         forms={} if old is None else old.forms,
+        held=0 if old is None else old.held,
         epoch=1 if old is None else old.epoch + 1,
         started=utc_now(),
     )

@@ -17,6 +17,7 @@ from judgebias.config import FunctionJudge, ReplayJudge, RunConfig, WireJudge
 from judgebias.design import Design, Words, question_words, words_of
 from judgebias.errors import ConfigError, JudgebiasError
 from judgebias.families import families_of, judge_families, own_family_warnings
+from judgebias.held import with_held
 from judgebias.judges.local import open_local
 from judgebias.judges.opening import template_of
 from judgebias.judges.secrets import read_key
@@ -79,7 +80,7 @@ def prepared(
     UsageError, InputError, ConfigError
         Something cannot be used; nothing was asked.
     JournalDamaged
-        The journal of an earlier start fails its checksums.
+        The journal of an earlier start fails its checksums, or holds less than it did.
     """
     rundir = _checked(config, base, only)
     _open_keys(config, base, only)
@@ -89,7 +90,7 @@ def prepared(
         checked = _read(config, base, rundir, limit, only, to_file, probe=probe)
         rundir.write_index(checked.survey.index)
         torn = _recovered(rundir)
-        rundir.write_manifest(checked.manifest)
+        rundir.write_manifest(with_held(rundir, checked.manifest))
         yield _ready(config, base, rundir, checked, only, torn)
 
 

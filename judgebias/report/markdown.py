@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import polars as pl
@@ -28,6 +28,8 @@ _COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
     ("win rate of A", lambda row: words.with_interval(row, "win_rate_a")),
     ("kappa", words.kappa),
 )
+_LENGTHS: Final = ("characters of A, B", words.mean_lengths)
+"""Beside the win rate where the judges were asked here."""
 _HOW_TO_READ: Final = (
     "Consistency: both orders name the same answer, or both a tie. The verdict on position bias "
     "rests on p position (exact sign-flip test over clusters), adjusted to q over the rows of this "
@@ -52,7 +54,7 @@ def render_summary(
     sections = [
         "# Summary",
         *_partial(rows),
-        _table(["judge", "task", *(name for name, _ in _COLUMNS)], [_line(row) for row in rows]),
+        _figures(rows),
         _HOW_TO_READ,
         *_soft(rows),
         "## Where every pair went",
@@ -83,8 +85,14 @@ def _soft(rows: list[dict[str, words.Figure]]) -> list[str]:
 _TOTALS_HEAD: Final = ("judge", "task", "pairs and where they went", "calls and how they ended")
 
 
-def _line(row: Row) -> list[str]:
-    shown = [show(row) for _, show in _COLUMNS]
+def _figures(rows: list[dict[str, words.Figure]]) -> str:
+    columns = [*_COLUMNS, *((_LENGTHS,) if any(row.get("mean_len_a") for row in rows) else ())]
+    head = ["judge", "task", *(name for name, _ in columns)]
+    return _table(head, [_line(row, columns) for row in rows])
+
+
+def _line(row: Row, columns: Sequence[tuple[str, Callable[[Row], str]]]) -> list[str]:
+    shown = [show(row) for _, show in columns]
     if one_order_only(row):
         shown[3] += " of all calls (one order only)"
     return [*_names(row), *shown]

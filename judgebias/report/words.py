@@ -61,6 +61,13 @@ def offset_soft(row: Row) -> str:
     return f"{_number(value):+.2f} [{interval}], median {median:+.2f}"
 
 
+def mean_lengths(row: Row) -> str:
+    """Show the mean lengths of the answers in whole characters."""
+    if row["mean_len_a"] is None:
+        return MISSING
+    return f"{_number(row['mean_len_a']):,.0f}, {_number(row['mean_len_b']):,.0f}"
+
+
 def has_soft(rows: Iterable[Row]) -> bool:
     """Tell whether any row has verdict probabilities to show."""
     return any(row.get("n_soft") or row.get("n_soft_bounds") for row in rows)

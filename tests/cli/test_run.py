@@ -303,6 +303,34 @@ def test_a_damaged_journal_stops_salvage_saves_and_a_run_asks_what_is_lost(
     assert "no damage, nothing was changed" in capsys.readouterr().err
 
 
+def test_a_journal_that_lost_a_file_makes_no_tables_until_the_loss_is_accepted(
+    run: Path, asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    assert run_app(["run", str(run)]) == 0
+    out = tmp_path / "out"
+    shutil.copytree(out, tmp_path / "kept")
+    (segment,) = (out / "journal").glob("*.seg")
+    segment.rename(tmp_path / "away.seg")
+    capsys.readouterr()
+    for command in (["summarize", str(out)], ["status", str(out)], ["run", str(run)]):
+        assert run_app(command) == 2
+        said = capsys.readouterr().err
+        assert "the journal holds 0 replies and held 80 before" in said
+        assert "judgebias salvage" in said
+    assert (out / "summary.csv").read_bytes() == (tmp_path / "kept" / "summary.csv").read_bytes()
+
+    (tmp_path / "away.seg").rename(segment)
+    assert run_app(["summarize", str(out)]) == 0
+    same_tables(tmp_path / "kept", out)
+    segment.unlink()
+    assert run_app(["salvage", str(out)]) == 0
+    assert "80 replies that the journal held are gone" in capsys.readouterr().err
+    asking.asked.clear()
+    assert run_app(["run", str(run)]) == 0
+    assert len(asking.asked) == 80
+    same_tables(tmp_path / "kept", out)
+
+
 @pytest.mark.parametrize(
     ("template", "said"),
     [

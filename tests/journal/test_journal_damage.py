@@ -7,7 +7,7 @@ from zlib import crc32
 import pytest
 
 from judgebias.errors import JournalDamaged, UsageError
-from judgebias.journal import read_journal, recover, salvage
+from judgebias.journal import JournalReader, read_journal, recover, salvage
 from judgebias.journal.frame import Frame
 from judgebias.journal.read import OpenSegment
 from tests.journal.sample_rows import ids, row, write
@@ -46,6 +46,14 @@ def test_a_tail_torn_at_any_byte_is_ignored_by_readers_and_cut_by_the_owner(
         assert path.read_bytes() == data[:start]
         assert path.with_name(path.name + ".torn").read_bytes() == data[start:cut]
     assert recover(path.parent).torn_bytes == 0
+
+
+def test_rows_are_counted_by_headers_as_far_as_frames_are_whole(three: Three) -> None:
+    path, data, frames = three
+    for cut, rows in ((len(data), 4), (frames[2][1] - 1, 3), (frames[1][0] + 5, 1), (10, 0)):
+        path.write_bytes(data[:cut])
+        with JournalReader(path.parent) as journal:
+            assert journal.count() == rows
 
 
 def test_a_start_torn_at_any_byte_is_an_empty_segment(three: Three) -> None:
