@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from judgebias.crash import crash_point
 from judgebias.journal.read import JournalReader, JournalReport
 from judgebias.journal.rows import SCHEMA
 from judgebias.journal.segment import sync_folder
+from judgebias.publish import unfinished
 from judgebias.verdicts import Order, Slot
 
 CALL_COLUMNS = (
@@ -178,8 +178,9 @@ def write_calls(folder: Path, out: Path, *, pairs: pl.Series | None = None) -> i
     One judge is held in memory at a time. With `pairs`, digests of sixteen bytes, only calls of
     those pairs are written: not those of rows that have left the input or were edited.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent)
-    temporary = Path(name)
+    temporary = unfinished(out)
+    # Replies are for their owner alone.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     rows = 0
     try:
         with os.fdopen(handle, "wb") as file:

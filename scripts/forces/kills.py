@@ -79,7 +79,8 @@ def kill_loop(seed: int, kills: int) -> Iterator[tuple[str, list[dict[str, Any]]
     ends: list[dict[str, Any]] = []
     with calm_world(max(shares) * PAIRS_PER_KILL) as (pairs, calm):
         for number, share in enumerate(shares):
-            row, found = _one_run(seed + number, share, pairs, calm)
+            kinds = [KINDS[place % len(KINDS)] for place in range(share)]
+            row, found = run_under_kills(seed + number, kinds, pairs, calm)
             ends.append(row)
             extras += found
     yield "runs under kills", ends
@@ -93,10 +94,12 @@ def calm_world(pairs: int) -> Iterator[tuple[int, Path]]:
         yield pairs, calm.undisturbed()
 
 
-def _one_run(seed: int, kills: int, pairs: int, calm: Path) -> tuple[dict[str, Any], list[Extra]]:
+def run_under_kills(
+    seed: int, kinds: Sequence[str], pairs: int, calm: Path
+) -> tuple[dict[str, Any], list[Extra]]:
+    """Kill one run in these ways, in an order that the seed says; compare it with the calm one."""
     draw = random.Random(seed)
-    kinds = [KINDS[number % len(KINDS)] for number in range(kills)]
-    draw.shuffle(kinds)
+    kinds = draw.sample(kinds, len(kinds))
     began = time.monotonic()
     with world(pairs, rules=(*FOREVER, *passing(seed)), latency_s=LATENCY_S) as attacked:
         run = attacked.run_file("out")

@@ -43,7 +43,9 @@ def bad_network(seed: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     with world(PAIRS, latency_s=0.05) as attacked:
         straight = dict.fromkeys(KINDS, attacked.server)
         calm = attacked.undisturbed(judges=_judges(straight))
-        yield "five judges behind bad connections", _spoilt(attacked, calm, seed)
+        rows, end = _spoilt(attacked, calm, seed)
+        yield "five judges behind bad connections", rows
+        yield "how they ended", [end]
         yield "two judges that cannot be reached beside one that can", _unreachable(attacked)
 
 
@@ -65,7 +67,7 @@ def _judges(ways: Mapping[str, Any]) -> list[dict[str, Any]]:
     return judges
 
 
-def _spoilt(attacked: World, calm: Path, seed: int) -> list[dict[str, Any]]:
+def _spoilt(attacked: World, calm: Path, seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     began, before = time.monotonic(), _billed(attacked)
     with ExitStack() as stack:
         ways = {
@@ -89,22 +91,20 @@ def _spoilt(attacked: World, calm: Path, seed: int) -> list[dict[str, Any]]:
         row |= {"ends_as": ENDS[row["judge"]], "spoilt": hits[row["judge"]]}
     held = (code, differ, doubled(out), left) == (0, [], 0, []) and all(hits.values())
     extra = _billed(attacked) - before - calls_of(out)[0]
-    rows.append(
-        {
-            "judge": "all",
-            "calls": calls_of(out)[0],
-            "bought_again": extra,
-            "spoilt": sum(hits.values()),
-            "exit": code,
-            "tables_that_differ": differ,
-            "processes_left": left,
-            "files_left": leftovers(out),
-            "seconds": time.monotonic() - began,
-            "holds": held and extra <= sum(hits.values()),
-            "said": "" if held else start.last_words(),
-        }
-    )
-    return [{name: row.get(name) for name in {**rows[0], **rows[-1]}} | row for row in rows]
+    end = {
+        "calls": calls_of(out)[0],
+        "spoilt": sum(hits.values()),
+        "bought_again": extra,
+        "exit": code,
+        "tables_that_differ": differ,
+        "processes_left": left,
+        "files_left": leftovers(out),
+        "seconds": time.monotonic() - began,
+        "holds": held and extra <= sum(hits.values()),
+    }
+    if not held:
+        end["said"] = start.last_words()
+    return rows, end
 
 
 def _per_judge(out: Path) -> list[dict[str, Any]]:
