@@ -38,7 +38,8 @@ from scripts.forces.world import (
     world,
 )
 
-KINDS = ("driver", "worker", "raylet", "everything")
+KINDS = ("driver", "worker", "raylet", "worker", "everything")
+"""A worker's death costs no start, so there are more of them."""
 LATENCY_S = 0.1
 PER_RUN = 10
 PAIRS_PER_KILL = 130
