@@ -22,9 +22,9 @@ from typing import Any
 
 import psutil
 
+from judgebias.journal.commit import EVERY_S
 from scripts.forces.census import end, members
 from scripts.forces.world import (
-    COMMIT_S,
     FOREVER,
     IN_FLIGHT,
     Start,
@@ -46,6 +46,8 @@ PAIRS_PER_KILL = 130
 """A kill comes after some 250 requests and a start; so many pairs last that long."""
 ORPHAN_S = 4.0
 """What is bought so long after a driver's death is bought by its orphans: a start takes longer."""
+FLUSH_S = 0.4
+"""Seconds that writing a frame takes on a machine that is busy with Ray's starts."""
 EARLY = 0.2
 """Share of the kills that come while the command is still starting."""
 
@@ -221,8 +223,7 @@ def _extras(blows: Sequence[Blow], lines: Sequence[dict[str, Any]]) -> Iterator[
     begin = 0.0
     for blow, until in zip(blows, ends, strict=True):
         again = sum(begin < moment <= until for moment in lost)
-        # A reply may be a quarter of a second in memory, and then in a write that is under way.
-        since = blow.time - LATENCY_S - 2 * COMMIT_S
+        since = blow.time - LATENCY_S - EVERY_S - FLUSH_S
         exposed = sum(since < moment <= until for times in bought.values() for moment in times)
         yield Extra(blow=blow, again=again, exposed=max(exposed, 2 * IN_FLIGHT))
         begin = max(begin, until)

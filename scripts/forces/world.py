@@ -27,8 +27,6 @@ ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-loopback-0123456789abcdefghij"
 IN_FLIGHT = 16
 """Of each judge."""
-COMMIT_S = 0.25
-"""A reply waits so long for company before it is written."""
 PRICE = {"input": 3.0, "output": 15.0}
 PLANTED = {"gpt*": Planted(offset=0.8, tie_width=0.1), "claude*": Planted(tie_width=0.1)}
 FOREVER = (
