@@ -108,7 +108,8 @@ def long_run(seed: int, minutes: float) -> Iterator[tuple[str, list[dict[str, An
         trouble = Trouble(attacked, draw, did)
         until, quiet = began + 60 * minutes, began + 60 * minutes * (1 - QUIET_SHARE)
         due = began + 60
-        while time.monotonic() < until and not _enough(starts[-1], out, watch):
+        goal = Goal(out / "journal")
+        while time.monotonic() < until and not goal.reached():
             watch.look(starts[-1], out)
             if time.monotonic() >= due:
                 trouble.make(starts[-1], kills=time.monotonic() < quiet)
@@ -153,12 +154,19 @@ def _judges(attacked: World) -> list[dict[str, Any]]:
     return [*judges, attacked.judges()[0]]
 
 
-def _enough(start: Start, out: Path, watch: Watch) -> bool:
-    """Whether so many calls are recorded; looked for rarely, for it reads the journal."""
-    if len(watch.lives) and int(time.monotonic()) % 60 == 0 and start.running and out.exists():
-        time.sleep(1)
-        return read_journal(out / "journal", columns=("judge",)).report.rows >= CALLS
-    return False
+class Goal:
+    """Whether enough calls are recorded; looked for once a minute, for it reads the journal."""
+
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._next = time.monotonic() + 60
+
+    def reached(self) -> bool:
+        """Look if it is time to."""
+        if time.monotonic() < self._next or not self._journal.exists():
+            return False
+        self._next = time.monotonic() + 60
+        return read_journal(self._journal, columns=("judge",)).report.rows >= CALLS
 
 
 def _open_to(port: int) -> int:
