@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -58,16 +59,20 @@ def publish_text(path: Path, text: str) -> None:
 
 
 def unfinished(path: Path) -> Path:
-    """Name a file beside `path` that no other process and no other call uses."""
+    """Name a file or folder beside `path` that no other process and no other call uses."""
     return path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{token_hex(4)}.tmp")
 
 
 def remove_unfinished(*folders: Path) -> None:
-    """Remove what processes of this host left unfinished when they were killed."""
-    for file in (file for folder in folders for file in folder.glob(".*.tmp")):
-        named = _UNFINISHED.fullmatch(file.name)
-        if named is not None and named[1] == _host() and not _lives(int(named[2])):
-            file.unlink(missing_ok=True)
+    """Remove files and folders that processes of this host left unfinished when they were killed."""
+    for left in (left for folder in folders for left in folder.glob(".*.tmp")):
+        named = _UNFINISHED.fullmatch(left.name)
+        if named is None or named[1] != _host() or _lives(int(named[2])):
+            continue
+        if left.is_dir():
+            shutil.rmtree(left)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def _host() -> str:

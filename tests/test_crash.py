@@ -89,6 +89,7 @@ def test_what_a_killed_process_left_unfinished_is_removed_and_nothing_else(tmp_p
     )
     run(code, str(tmp_path / "a.csv"), JUDGEBIAS_CRASH="publish:a.csv")
     (left,) = tmp_path.iterdir()
+    left.with_name(left.name.replace("a.csv", "room")).mkdir()
     mine = unfinished(tmp_path / "b.csv")
     elsewhere = left.with_name(left.name.replace(left.name.split(".")[-2].split("-")[0], "0" * 8))
     for other in (mine, elsewhere, tmp_path / ".hidden.tmp", tmp_path / "c.csv"):

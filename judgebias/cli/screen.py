@@ -81,9 +81,11 @@ class Screen:
         since, before = self._first
         rate = (ended - before) / (now - since) if now > since else 0.0
         # A dead worker's last calls are asked again, so more may end than were missing.
+        again = max(0, ended - self._missing)
         left = f", {_span(max(0, self._missing - ended) / rate)} left" if rate else ""
         parts = [
-            f"{ended:,} of {self._missing:,} calls ({ended / self._missing:.0%})",
+            f"{ended - again:,} of {self._missing:,} calls ({(ended - again) / self._missing:.0%})",
+            *([f"{again:,} asked again"] if again else []),
             f"{rate:,.0f} calls/s",
             f"{failed:,} failed",
             f"{in_flight:,} in flight",

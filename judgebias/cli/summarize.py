@@ -65,15 +65,29 @@ def summarize_run(run: RunDir, screen: Screen) -> Written:
     run.pull()
     manifest = run.manifest()
     check_held(run, manifest)
-    pairs = asked_pairs(run, manifest)["pair"]
-    write_calls(run.journal, run.path / "calls.parquet", pairs=pairs)
-    if manifest.probed:
-        write_calls(run.journal, run.path / "self_pair_calls.parquet", pairs=probed_pairs(run))
+    _write_calls(run, manifest)
     written = write(evidence_of_run(run), run, screen)
     if written.n_failed:
         list_used_up(run, manifest)
         run.push()
     return written
+
+
+def _write_calls(run: RunDir, manifest: Manifest) -> None:
+    """Write the calls that the tables count, and no others."""
+    asked = asked_pairs(run, manifest)
+
+    def of_pairs(judge: str, rows: pl.DataFrame) -> pl.DataFrame:
+        return _of_design(_of_judge(rows, manifest, judge), asked)
+
+    write_calls(run.journal, run.path / "calls.parquet", choose=of_pairs)
+    if manifest.probed:
+        probed = probed_pairs(run).to_frame("pair")
+
+        def of_probe(judge: str, rows: pl.DataFrame) -> pl.DataFrame:
+            return _of_judge(rows, manifest, judge).join(probed, on="pair", how="semi")
+
+        write_calls(run.journal, run.path / "self_pair_calls.parquet", choose=of_probe)
 
 
 def write(evidence: Evidence, out: RunDir, screen: Screen) -> Written:
@@ -188,13 +202,9 @@ def first_orders(run: RunDir, manifest: Manifest) -> pl.LazyFrame | None:
 def calls_of_run(run: RunDir, manifest: Manifest, *, judge: str) -> Calls:
     """Read a judge's calls of the current input, without the raw replies."""
     replies = read_journal(run.journal, columns=_NEEDED, judge=judge).table
-    mine = pl.col("fingerprint").cast(pl.String) == manifest.fingerprints[judge]
-    repeats = manifest.config.repeats
-    replies = replies.filter(mine & (pl.col("repeat") <= repeats))
+    replies, repeats = _of_judge(replies, manifest, judge), manifest.config.repeats
     asked = asked_pairs(run, manifest)
-    wanted = pl.when(pl.col("order") == "ab").then("expects_ab").otherwise("expects_ba")
-    current = replies.join(asked.drop("task"), on="pair", how="inner").filter(wanted)
-    ended, extra = first_wins(current.drop("expects_ab", "expects_ba", "identical"))
+    ended, extra = first_wins(_of_design(replies, asked))
     strange = replies.join(asked, on="pair", how="anti") if manifest.probed else replies.clear()
     probe = probe_of_run(run, manifest, judge, strange)
     left = asked.select(pl.col("expects_ab", "expects_ba").sum()).row(0)
@@ -208,6 +218,21 @@ def calls_of_run(run: RunDir, manifest: Manifest, *, judge: str) -> Calls:
         probe_pending=probe.pending,
     )
     return with_twins(run, calls, asked, repeats, live=judge in live_judges(manifest.config))
+
+
+def _of_judge(rows: pl.DataFrame, manifest: Manifest, judge: str) -> pl.DataFrame:
+    """Keep what a judge of the run's last start said, as it is now, in the repeats asked now."""
+    if all(judge != config.name for config in manifest.config.judges):
+        return rows.clear()
+    mine = pl.col("fingerprint").cast(pl.String) == manifest.fingerprints[judge]
+    return rows.filter(mine & (pl.col("repeat") <= manifest.config.repeats))
+
+
+def _of_design(rows: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
+    """Keep the rows on pairs and orders that are asked."""
+    wanted = pl.when(pl.col("order") == "ab").then("expects_ab").otherwise("expects_ba")
+    current = rows.join(asked.select("pair", "expects_ab", "expects_ba"), on="pair", how="inner")
+    return current.filter(wanted).select(rows.columns)
 
 
 def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:

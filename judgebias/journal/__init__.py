@@ -5,6 +5,7 @@ each a batch of replies with its own checksums, made durable by one fsync. Every
 can be made again from it.
 """
 
+from judgebias.journal.calls_file import CALL_COLUMNS, write_calls
 from judgebias.journal.commit import GroupCommit
 from judgebias.journal.crash import crash_point
 from judgebias.journal.done import contains, done_keys, failed_tries
@@ -27,12 +28,10 @@ from judgebias.journal.recover import (
 from judgebias.journal.rows import SCHEMA, Row, now_us, row_of
 from judgebias.journal.segment import JournalWriteError, Segment
 from judgebias.journal.table import (
-    CALL_COLUMNS,
     JournalContents,
     extra_spend,
     first_wins,
     read_journal,
-    write_calls,
 )
 
 __all__ = [

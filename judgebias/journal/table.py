@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from judgebias.crash import crash_point
 from judgebias.journal.read import JournalReader, JournalReport
 from judgebias.journal.rows import SCHEMA
-from judgebias.journal.segment import sync_folder
-from judgebias.publish import unfinished
 from judgebias.verdicts import Order, Slot
-
-CALL_COLUMNS = (
-    "judge",
-    "task",
-    "pair_id",
-    "repeat",
-    "order",
-    "slot",
-    "failure",
-    "message",
-    "raw",
-    "p_first",
-    "p_second",
-    "p_tie",
-    "input_tokens",
-    "output_tokens",
-    "cached_tokens",
-    "reasoning_tokens",
-    "cost_usd",
-    "attempts",
-    "latency_ms",
-    "model",
-    "request_id",
-    "worker",
-    "time",
-)
-"""The columns of `calls.parquet`, in its order; it is sorted by the first five."""
-
-CALLS_SCHEMA = pa.schema([(name, SCHEMA.field(name).type) for name in CALL_COLUMNS])
 
 CALL_KEY = ("judge", "fingerprint", "task", "pair_id", "repeat", "order", "pair")
 """The columns that name a call."""
 
 _HASHED = ("pair", "order", "repeat", "judge")
-_SORTED_BY = CALL_COLUMNS[:5]
-_SLICE_ROWS = 131_072
 _POSITION = "_position"
-_TRY = ("time", "worker", "request_id", "slot", "failure", "attempts")
+TRY = ("time", "worker", "request_id", "slot", "failure", "attempts")
 _SPEND = ("cost_usd", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _DTYPES: dict[str, pl.DataType] = {
     "order": pl.Enum(Order),
@@ -93,16 +56,17 @@ def read_journal(
         At a frame that fails its checksum and is not the last of its segment.
     """
     names = list(SCHEMA.names if columns is None else columns)
-    parts = [_categories(pl.DataFrame(SCHEMA.empty_table().select(names)))]
+    parts = [categories(pl.DataFrame(SCHEMA.empty_table().select(names)))]
     with JournalReader(folder, since_epoch=since_epoch) as journal:
         frames = journal.frames(names)
         if judge is not None:
             frames = (frame.filter(pl.col("judge") == judge) for frame in frames)
-        parts.extend(_categories(frame) for frame in frames)
+        parts.extend(categories(frame) for frame in frames)
     return JournalContents(table=pl.concat(parts), report=journal.report)
 
 
-def _categories(frame: pl.DataFrame) -> pl.DataFrame:
+def categories(frame: pl.DataFrame) -> pl.DataFrame:
+    """Make categories of the names that repeat."""
     return frame.cast({name: _DTYPES[name] for name in frame.columns if name in _DTYPES})
 
 
@@ -128,7 +92,7 @@ def first_wins(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         calls = placed.drop(_POSITION)
         return calls, calls.clear()
     single = placed.filter(~repeated)
-    tries = placed.filter(repeated).unique([*CALL_KEY, *_TRY], keep="first", maintain_order=True)
+    tries = placed.filter(repeated).unique([*CALL_KEY, *TRY], keep="first", maintain_order=True)
     chosen = _chosen(tries)
     winners = tries.drop("attempts").join(chosen, on=_POSITION).select(placed.columns)
     extra = tries.join(chosen, on=_POSITION, how="anti")
@@ -165,49 +129,3 @@ def extra_spend(extra: pl.DataFrame) -> pl.DataFrame:
         )
         .sort(pl.col("judge").cast(pl.String))
     )
-
-
-def judges_of(folder: Path) -> list[str]:
-    """Name the judges that have rows in a journal, sorted."""
-    return sorted(read_journal(folder, columns=["judge"]).table["judge"].unique().cast(pl.String))
-
-
-def write_calls(folder: Path, out: Path, *, pairs: pl.Series | None = None) -> int:
-    """Write `calls.parquet` from the journal, whole or not at all, and return its rows.
-
-    One judge is held in memory at a time. With `pairs`, digests of sixteen bytes, only calls of
-    those pairs are written: not those of rows that have left the input or were edited.
-    """
-    temporary = unfinished(out)
-    # Replies are for their owner alone.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    rows = 0
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer:
-                for judge in judges_of(folder):
-                    rows += _write_judge(folder, judge, pairs, writer)
-            file.flush()
-            os.fsync(file.fileno())
-        crash_point("calls:before_rename")
-        temporary.replace(out)
-    except BaseException:
-        temporary.unlink()
-        raise
-    sync_folder(out.parent)
-    return rows
-
-
-def _write_judge(
-    folder: Path, judge: str, pairs: pl.Series | None, writer: pq.ParquetWriter
-) -> int:
-    calls = first_wins(read_journal(folder, judge=judge).table)[0].drop("fingerprint")
-    if pairs is not None:
-        calls = calls.join(pairs.to_frame("pair"), on="pair", how="semi")
-    # Sort places, not rows, and gather a slice at a time: no second copy of the table is made.
-    places = calls.select(pl.arg_sort_by(_SORTED_BY, maintain_order=True)).to_series()
-    for start in range(0, calls.height, _SLICE_ROWS):
-        part = calls.select(CALL_COLUMNS)[places[start : start + _SLICE_ROWS]]
-        words = part.cast({pl.Categorical: pl.String, pl.Enum: pl.String})
-        writer.write_table(words.to_arrow().cast(CALLS_SCHEMA))
-    return calls.height

@@ -73,12 +73,15 @@ def leak_words(rows: Iterable[Mapping[str, object]], on_leak: str = "warn") -> l
         f"identity leaks: in {most['n_leaking']} of {most['n_pairs']} pairs an answer tells who "
         f"wrote it ({most['names']}): see tables/leaks.csv{do}",
         *(
-            f"identity leaks: {row['n_own_family']} pairs tell judge {row['judge']} of its own "
-            f"family"
+            f"identity leaks: {_pairs(row['n_own_family'])} judge {row['judge']} of its own family"
             for row in told
             if row["n_own_family"]
         ),
     ]
+
+
+def _pairs(number: object) -> str:
+    return "1 pair tells" if number == 1 else f"{number} pairs tell"
 
 
 def _row(

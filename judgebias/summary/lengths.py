@@ -29,5 +29,7 @@ def with_mean_lengths(
         The judges that were asked.
     """
     known = length.filter(pl.col("judge").is_in(sorted(asked)))
-    means = known.select("judge", "task", *MEAN_LENGTHS).cast(dict(MEAN_LENGTHS))
+    means = known.select(
+        "judge", "task", *(pl.col(name).cast(kind) for name, kind in MEAN_LENGTHS.items())
+    )
     return summary.join(means, on=["judge", "task"], how="left", maintain_order="left")

@@ -152,6 +152,30 @@ def test_calls_beyond_a_smaller_design_leave_the_tables(
     assert 'orders was "both" and is "ab" now' in capsys.readouterr().err
     row = summary(tmp_path / "out")
     assert (row["n_single"], row["n_calls"], row["n_pending"]) == (N, N, 0)
+    assert {order for _, _, order in asked(tmp_path / "out")} == {"ab"}
+
+
+def test_the_calls_of_judges_and_repeats_that_left_are_kept_and_in_no_table(
+    asking: Asking, tmp_path: Path
+) -> None:
+    pairs, out = write_pairs(tmp_path / "pairs.jsonl", N), tmp_path / "out"
+    two = [{"name": name, "provider": "simulated"} for name in ("left", "stays")]
+
+    def start(judges: list[dict[str, str]], repeats: int) -> pl.DataFrame:
+        file = run_file(
+            tmp_path / "run.toml", pairs=pairs, judges=judges, out="out", repeats=repeats
+        )
+        assert run_app(["run", str(file)]) == 0
+        calls = pl.read_parquet(out / "calls.parquet")
+        assert calls.height == pl.read_csv(out / "summary.csv").filter(task="ALL")["n_calls"].sum()
+        return calls
+
+    everything = start(two, 2)
+    assert everything.height == len(asking.asked) == 8 * N
+    stayed = everything.filter(pl.col("judge") == "stays", pl.col("repeat") == 1)
+    assert start(two[1:], 1).equals(stayed)
+    assert start(two, 2).equals(everything)
+    assert len(asking.asked) == 8 * N
 
 
 def test_a_stop_leaves_only_what_the_design_asks_pending(asking: Asking, tmp_path: Path) -> None:

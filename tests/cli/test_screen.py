@@ -55,6 +55,15 @@ def test_plain_lines_come_every_few_seconds() -> None:
     assert "\r" not in shown.stream.getvalue()
 
 
+def test_more_calls_than_were_missing_are_calls_asked_again() -> None:
+    shown = Shown(io.StringIO())
+    shown.screen.start({"j": 100})
+    shown.at(0, verdicts=1)
+    shown.at(PLAIN_EVERY_S, verdicts=112)
+    (line,) = shown.stream.getvalue().splitlines()
+    assert line.startswith("100 of 100 calls (100%), 12 asked again, ")
+
+
 def test_failures_count_as_ended_and_what_is_no_call_does_not() -> None:
     shown = Shown(io.StringIO())
     shown.screen.start({"j": 100})

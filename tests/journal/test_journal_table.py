@@ -205,7 +205,10 @@ def test_calls_parquet_has_the_promised_columns_in_their_order(tmp_path: Path) -
 def test_calls_of_pairs_that_left_the_input_are_left_out(tmp_path: Path) -> None:
     write(tmp_path, [row(1), row(2)])
     out = tmp_path / "calls.parquet"
-    assert write_calls(tmp_path, out, pairs=pl.Series([digest("p2")])) == 1
+    assert (
+        write_calls(tmp_path, out, choose=lambda _, rows: rows.filter(pl.col("pair_id") == "p2"))
+        == 1
+    )
     assert pl.read_parquet(out)["pair_id"].to_list() == ["p2"]
 
 
@@ -225,3 +228,30 @@ def test_a_failed_write_leaves_the_old_file(
         write_calls(journal, out)
     assert out.read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"journal", "calls.parquet"}
+
+
+def test_a_file_of_many_parts_is_the_file_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, whole, parts = (tmp_path / name for name in ("journal", "whole", "parts"))
+    chance = random.Random(7)
+    rows = [
+        row(pair, order=order, repeat=repeat, judge=judge, time=chance.randrange(10**6))
+        for pair, order, repeat, judge in product(range(40), Order, (1, 2), ("k", "z"))
+    ]
+    # Some calls were tried before, and failed.
+    failed = Reply(failure=FailureKind.SERVER, attempts=2)
+    tries = [made._replace(reply=failed, time=0) for made in chance.sample(rows, 30)]
+    both = chance.sample([*rows, *tries], len(rows) + len(tries))
+    write(journal, *(both[start : start + 37] for start in range(0, len(both), 37)))
+    assert write_calls(journal, whole) == len(rows)
+    monkeypatch.setattr("judgebias.journal.calls_file.PART_ROWS", 11)
+    assert write_calls(journal, parts) == len(rows)
+    table = pl.read_parquet(whole)
+    assert pl.read_parquet(parts).equals(table)
+    keys = table.select(CALL_COLUMNS[:5]).rows()
+    assert keys == sorted(keys)
+    assert table["attempts"].sum() == len(rows) + 2 * len(tries)
+    assert table["failure"].null_count() == len(rows)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"journal", "whole", "parts"}

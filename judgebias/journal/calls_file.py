@@ -1,0 +1,208 @@
+"""`calls.parquet`: one row per call, sorted, written from a journal of any size.
+
+A first pass over the journal names the rows that count and their places in the file, by keys alone;
+a second one takes those rows to the part of the file that they belong to. So texts of replies are
+only ever in memory for one part.
+"""
+
+# pyright: reportUnknownParameterType=false
+# pyarrow ships no types: its batches are unknown to the checker wherever they are passed on.
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from judgebias.crash import crash_point
+from judgebias.journal.read import JournalReader
+from judgebias.journal.rows import SCHEMA
+from judgebias.journal.segment import sync_folder
+from judgebias.journal.table import CALL_KEY, TRY, categories, first_wins
+from judgebias.publish import unfinished
+
+CALL_COLUMNS: Final = (
+    "judge",
+    "task",
+    "pair_id",
+    "repeat",
+    "order",
+    "slot",
+    "failure",
+    "message",
+    "raw",
+    "p_first",
+    "p_second",
+    "p_tie",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "cost_usd",
+    "attempts",
+    "latency_ms",
+    "model",
+    "request_id",
+    "worker",
+    "time",
+)
+"""The columns of `calls.parquet`, in its order; it is sorted by the first five."""
+
+CALLS_SCHEMA = pa.schema([(name, SCHEMA.field(name).type) for name in CALL_COLUMNS])
+
+PART_ROWS = 131_072
+"""Rows that are in memory at once, and a row group of the file."""
+
+Choice: TypeAlias = Callable[[str, pl.DataFrame], pl.DataFrame]
+"""Of a judge, by name, and its rows: those to take."""
+
+_AT = "_at"
+"""The row's place in the journal."""
+_RANK = "_rank"
+"""The row's place in the file, among its judge's."""
+_HASHED: Final = ("pair", "order", "repeat")
+_SORTED_BY: Final = CALL_COLUMNS[1:5]
+
+
+def write_calls(folder: Path, out: Path, *, choose: Choice = lambda _, rows: rows) -> int:
+    """Write `calls.parquet` from the journal, whole or not at all, and return its rows.
+
+    `choose` leaves out what the journal keeps and the tables do not count: rows that have left the
+    input, judges that have left the run. It is given the columns of `CALL_KEY` and `TRY`.
+    """
+    temporary, rows = unfinished(out), 0
+    # Replies are for their owner alone.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with (
+                JournalReader(folder) as journal,
+                pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer,
+            ):
+                for judge in _judges(journal):
+                    rows += _write_judge(journal, judge, choose, writer, unfinished(out))
+            file.flush()
+            os.fsync(file.fileno())
+        crash_point("calls:before_rename")
+        temporary.replace(out)
+    except BaseException:
+        temporary.unlink()
+        raise
+    sync_folder(out.parent)
+    return rows
+
+
+def _judges(journal: JournalReader) -> list[str]:
+    names = (frame["judge"].unique() for frame in journal.frames(["judge"]))
+    return sorted({str(name) for unique in names for name in unique})
+
+
+def _write_judge(
+    journal: JournalReader, judge: str, choose: Choice, writer: pq.ParquetWriter, room: Path
+) -> int:
+    counted = _counted(journal, judge, choose)
+    room.mkdir(mode=0o700)
+    try:
+        parts = _Parts(room, counted.height)
+        for rows in _taken(journal, counted):
+            parts.add(rows)
+        for part in parts.read():
+            words = part.sort(_RANK).select(CALL_COLUMNS)
+            writer.write_table(words.to_arrow().cast(CALLS_SCHEMA))
+    finally:
+        shutil.rmtree(room)
+    return counted.height
+
+
+def _counted(journal: JournalReader, judge: str, choose: Choice) -> pl.DataFrame:
+    """Name the rows that count, in the journal's order, with their places in the file.
+
+    `attempts` is that of the call; null where it is the row's own.
+    """
+    frames = [_keys_of(rows) for rows in _chosen(journal, judge, choose)]
+    keys = pl.concat(frames) if frames else pl.DataFrame()
+    if keys.is_empty():
+        return pl.DataFrame(schema={_AT: pl.Int64, _RANK: pl.Int64, "attempts": pl.Int64})
+    # Nearly every call has one row. Equal hashes only pick the candidates, so none is missed and
+    # the exact work is done on few rows.
+    again = keys["hash"].is_duplicated()
+    keys = keys.drop("hash").with_columns(attempts=pl.lit(None, pl.Int64))
+    if again.any():
+        candidates = keys.filter(again)[_AT]
+        tries = [
+            rows.filter(pl.col(_AT).is_in(candidates.implode()))
+            for rows in _chosen(journal, judge, choose)
+        ]
+        winners = first_wins(pl.concat(tries))[0].select(_AT, "attempts")
+        kept = keys.filter(again).drop("attempts").join(winners, on=_AT, how="inner")
+        keys = pl.concat([keys.filter(~again), kept.select(keys.columns)])
+    keys = keys.sort(*_SORTED_BY, _AT)
+    return keys.select(_AT, pl.int_range(pl.len()).alias(_RANK), "attempts").sort(_AT)
+
+
+def _keys_of(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(_AT, *_SORTED_BY).with_columns(hash=rows.select(_HASHED).hash_rows())
+
+
+def _chosen(journal: JournalReader, judge: str, choose: Choice) -> Iterator[pl.DataFrame]:
+    """Give a judge's rows that are taken, by their keys, with their places in the journal."""
+    before = 0
+    for frame in journal.frames([*CALL_KEY, *TRY]):
+        placed = frame.with_columns(pl.int_range(before, before + frame.height).alias(_AT))
+        before += frame.height
+        mine = placed.filter(pl.col("judge") == judge)
+        if mine.height:
+            yield choose(judge, categories(mine))
+
+
+def _taken(journal: JournalReader, counted: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Give the rows that count with all columns, a batch of the journal at a time."""
+    places, before = counted[_AT].to_numpy(), 0
+    for frame in journal.frames(CALL_COLUMNS):
+        first, end = np.searchsorted(places, [before, before + frame.height])
+        if end > first:
+            part = counted[int(first) : int(end)]
+            rows = frame[(part[_AT] - before).to_numpy()].with_columns(part[_RANK])
+            tries = pl.coalesce(part["attempts"], rows["attempts"].cast(pl.Int64))
+            yield rows.with_columns(tries.alias("attempts").cast(pl.Int32))
+        before += frame.height
+
+
+class _Parts:
+    """Rows on their way to the part of the file that they belong to; a small file has one part."""
+
+    def __init__(self, room: Path, rows: int) -> None:
+        self._room = room
+        self._number = -(-rows // PART_ROWS)
+        self._held: list[pl.DataFrame] = []
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Keep rows, on disk where there are several parts."""
+        self._held.append(rows)
+        if self._number > 1 and sum(part.height for part in self._held) >= PART_ROWS:
+            self._spill()
+
+    def _spill(self) -> None:
+        rows, self._held = pl.concat(self._held), []
+        parts = rows.with_columns(part=pl.col(_RANK) // PART_ROWS)
+        for (number,), part in parts.partition_by("part", as_dict=True, include_key=False).items():
+            folder = self._room / str(number)
+            folder.mkdir(exist_ok=True)
+            part.write_ipc(folder / f"{len(list(folder.iterdir()))}.arrow", compression="zstd")
+
+    def read(self) -> Iterator[pl.DataFrame]:
+        """Give each part, in the order of the file."""
+        if self._number <= 1:
+            yield from ([pl.concat(self._held)] if self._held else [])
+            return
+        if self._held:
+            self._spill()
+        for number in range(self._number):
+            yield pl.read_ipc(self._room / str(number) / "*.arrow")
