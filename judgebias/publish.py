@@ -64,7 +64,7 @@ def unfinished(path: Path) -> Path:
 
 
 def remove_unfinished(*folders: Path) -> None:
-    """Remove files and folders that processes of this host left unfinished when they were killed."""
+    """Remove what processes of this host left unfinished when they were killed, folders too."""
     for left in (left for folder in folders for left in folder.glob(".*.tmp")):
         named = _UNFINISHED.fullmatch(left.name)
         if named is None or named[1] != _host() or _lives(int(named[2])):
