@@ -75,6 +75,7 @@ def compare(found: pl.DataFrame, expected: list[Row], *keys: str) -> None:
 
 
 @pytest.mark.parametrize(("folder", "file"), TWO_ORDERS)
+@pytest.mark.slow
 def test_summary_has_every_known_figure(shared: Path, folder: str, file: str) -> None:
     records = read_records([shared / "data" / folder / file], cluster="pair")
     expected = known(shared / "golden/summaries.jsonl", folder, file, repeated=False)
@@ -108,6 +109,7 @@ def question_pairs(path: Path) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("folder", BY_QUESTION)
+@pytest.mark.slow
 def test_summary_by_question_has_every_known_figure(shared: Path, folder: str) -> None:
     data = shared / "data" / folder
     records = join_pairs(
@@ -120,6 +122,7 @@ def test_summary_by_question_has_every_known_figure(shared: Path, folder: str) -
 
 
 @pytest.mark.parametrize("folder", ["autoj", "prd_vicuna80"])
+@pytest.mark.slow
 def test_the_command_with_pairs_has_every_known_figure(
     shared: Path, folder: str, tmp_path: Path
 ) -> None:

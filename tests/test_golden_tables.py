@@ -25,6 +25,7 @@ def known(shared: Path, name: str) -> dict[str, object]:
     return json.loads((shared / "golden" / f"{name}.json").read_text())
 
 
+@pytest.mark.slow
 def test_agreement_and_panel(shared: Path, tables: Path) -> None:
     golden = known(shared, "agreement")
     table = pl.read_csv(tables / "agreement.csv").filter(pl.col("comparison") == "judges")

@@ -125,6 +125,7 @@ TEXTS = st.one_of(
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS, TEXTS, TEXTS), max_size=5))
+@pytest.mark.slow
 def test_a_row_is_told_whatever_rows_stand_beside_it(rows: list[tuple[str, ...]]) -> None:
     frame = pl.DataFrame(rows, dict.fromkeys(COLUMNS, pl.String), orient="row")
     together = find_leaks(frame)

@@ -53,6 +53,7 @@ def test_the_second_owner_is_refused_until_the_first_ends(store: ObjectStore) ->
         pass
 
 
+@pytest.mark.slow
 def test_of_many_that_start_at_once_one_owns(store: ObjectStore) -> None:
     script = [sys.executable, "-c", _HOLD, store.uri]
     pipe = subprocess.PIPE

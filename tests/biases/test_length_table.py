@@ -46,6 +46,7 @@ def golden(shared: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("folder", SETS)
+@pytest.mark.slow
 def test_the_table_has_every_known_figure(shared: Path, folder: str) -> None:
     table = length_table(recorded(shared / "data" / folder))
     rows = {row["judge"]: row for row in table.filter(task="ALL").iter_rows(named=True)}
@@ -139,6 +140,7 @@ def test_pairs_of_unknown_lengths_are_counted_and_left_out() -> None:
     assert row["reason"].startswith("1 pairs of unknown lengths are left out")
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_does_not_change_a_bit(shared: Path) -> None:
     settled = recorded(shared / "data/faireval").collect()
     table = length_table(settled.lazy())

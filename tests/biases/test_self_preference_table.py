@@ -127,6 +127,7 @@ def test_a_judge_without_doubt_is_separated() -> None:
     assert "separated" in row["reason"]
 
 
+@pytest.mark.slow
 def test_recorded_judges_of_three_families(shared: Path) -> None:
     settled = recorded(shared / "data/prd_vicuna80").collect()
     table = self_preference_table(settled.lazy())

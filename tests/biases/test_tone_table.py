@@ -40,6 +40,7 @@ def rows(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
     return {row["covariate"]: row for row in table.filter(task="ALL").iter_rows(named=True)}
 
 
+@pytest.mark.slow
 def test_planted_weights_are_within_their_intervals() -> None:
     planted = {"length": 1.0, "headers": 0.0, "lists": 0.2, "bold": 0.0}
     inside = dict.fromkeys(planted, 0)

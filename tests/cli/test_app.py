@@ -100,7 +100,7 @@ def test_input_that_cannot_be_used_is_refused(
         ({"out": "pairs.jsonl/out"}, "cannot write to the run directory"),
         ({"out": "pairs.jsonl"}, "cannot write to the run directory"),
         ({"out": "/proc/self/out"}, "cannot write to the run directory"),
-        ({"out": "s3://bucket/out"}, "is a URI"),
+        ({"out": "gs://bucket/out"}, "cannot hold a run"),
     ],
 )
 def test_a_run_file_that_cannot_be_used_is_refused(
@@ -187,6 +187,7 @@ def put(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         (RuntimeError("odd\nsecond line"), 70, "a fault of judgebias: RuntimeError: odd\n  do: "),
     ],
 )
+@pytest.mark.slow
 def test_every_end_has_its_code(
     error: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: Read
 ) -> None:

@@ -45,6 +45,7 @@ def summary(out: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("orders", ["ab", "ba", "random"])
+@pytest.mark.slow
 def test_one_order_is_asked_once_and_the_other_is_not_pending(
     asking: Asking, orders: str, tmp_path: Path
 ) -> None:

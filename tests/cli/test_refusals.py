@@ -75,7 +75,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"out": "dangling"}, "cannot write to the run directory"),
     ({"out": "half"}, "cannot write to the run directory"),
     ({"out": "/proc/self/out"}, "cannot write to the run directory"),
-    ({"out": "s3://bucket/out"}, "is a URI"),
+    ({"out": "gs://bucket/out"}, "cannot hold a run"),
     ({"out": LONG}, "`out`: a path has at most"),
     ({"out": "a\0b"}, "`out`: a path cannot hold the character U+0000"),
     ({"pairs": f"{LONG}/*.jsonl"}, "`pairs`: a path has at most"),

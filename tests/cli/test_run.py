@@ -371,6 +371,7 @@ LEAKS = ("judge", "task", "n_pairs", "n_leaking", "n_own_family", "n_skipped", "
 
 
 @pytest.mark.usefixtures("asking")
+@pytest.mark.slow
 def test_leaks_are_counted_in_the_plan_and_in_the_tables(capsys: Read, tmp_path: Path) -> None:
     pairs = leaking_pairs(tmp_path / "pairs.jsonl")
     judges = [CALM, {**CALM, "name": "kin", "family": "claude"}]

@@ -43,6 +43,7 @@ def fetched(place: str, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_run_there_has_the_bytes_of_a_run_here(
     stored: Path, place: str, asking: Asking, tmp_path: Path, capsys: Read
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_run_there_has_the_bytes_of_a_run_here(
 
 
 @pytest.mark.usefixtures("asking")
+@pytest.mark.slow
 def test_the_other_commands_read_it_too(
     stored: Path, place: str, tmp_path: Path, capsys: Read
 ) -> None:

@@ -38,6 +38,7 @@ def table(folder: Path) -> list[Row]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_a_stopped_run_asks_no_more_and_goes_on_when_the_rule_is_taken_out(
     pairs: Path, asking: Asking, capsys: Read, tmp_path: Path
 ) -> None:
@@ -83,6 +84,7 @@ def test_a_run_to_the_end_prints_anytime_figures_and_that_nothing_was_saved(
     assert "steady: the bounds did not allow to stop; nothing was saved" in report
 
 
+@pytest.mark.slow
 def test_the_error_is_shared_and_one_judge_stops_without_the_other(
     pairs: Path, asking: Asking, capsys: Read, tmp_path: Path
 ) -> None:

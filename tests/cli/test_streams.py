@@ -22,6 +22,7 @@ def test_a_process_without_stderr_has_nobody_to_tell(monkeypatch: pytest.MonkeyP
     assert sys.stderr is None
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
     rows = [
         {"pair_id": "1", "judge": "j", "order": order, "verdict": "first"} for order in ("ab", "ba")

@@ -30,6 +30,7 @@ def three(tmp_path: Path) -> tuple[Path, bytes, list[tuple[int, int]]]:
 Three = tuple[Path, bytes, list[tuple[int, int]]]
 
 
+@pytest.mark.slow
 def test_a_tail_torn_at_any_byte_is_ignored_by_readers_and_cut_by_the_owner(
     three: Three,
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_start_torn_at_any_byte_is_an_empty_segment(three: Three) -> None:
     assert path.stat().st_size == 0
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_any_byte_of_a_middle_frame_is_found(three: Three) -> None:
     path, data, frames = three
     start, end = frames[1]
@@ -91,6 +93,7 @@ def test_a_flipped_bit_in_any_byte_of_the_start_is_never_read_past(three: Three)
             read_journal(path.parent)
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_the_last_frame_is_damage_and_cuts_nothing(three: Three) -> None:
     path, data, frames = three
     start, end = frames[2]

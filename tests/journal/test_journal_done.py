@@ -43,7 +43,7 @@ rows_of_both = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows_of_both)
 def test_done_are_the_keys_of_calls_with_a_verdict(rows: list[Row]) -> None:
     with tempfile.TemporaryDirectory() as name:

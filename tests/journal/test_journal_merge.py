@@ -102,6 +102,7 @@ def test_a_merge_that_does_not_read_back_replaces_nothing(
 
 
 @pytest.mark.parametrize("step", ["merge:before_rename", "merge:before_delete"])
+@pytest.mark.slow
 def test_a_kill_during_a_merge_loses_and_doubles_nothing(journal: Path, step: str) -> None:
     code = (
         "import sys; from pathlib import Path; from judgebias.journal import merge_segments; "

@@ -76,6 +76,7 @@ def test_only_the_epochs_that_are_asked_for_are_fetched(place: str) -> None:
         assert ids(copy) == ["p1"]
 
 
+@pytest.mark.slow
 def test_thousands_of_objects_are_listed_and_become_few(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +98,7 @@ def test_thousands_of_objects_are_listed_and_become_few(
     assert read_journal(tmp_path).table.equals(before)
 
 
+@pytest.mark.slow
 def test_a_merge_that_was_cut_counts_nothing_twice(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -232,6 +232,7 @@ def test_after_a_failed_sync_the_file_is_not_trusted(
     assert ids(tmp_path) == ["p1", "p2"]
 
 
+@pytest.mark.slow
 def test_a_limit_on_file_size_stops_with_everything_kept(tmp_path: Path) -> None:
     done = run(
         """
@@ -264,6 +265,7 @@ print(failures)
     ("step", "survive"),
     [("", 2), ("flush:before_write", 2), ("flush:before_fsync", 3)],
 )
+@pytest.mark.slow
 def test_kill_loses_only_what_was_never_flushed(tmp_path: Path, step: str, survive: int) -> None:
     done = run(
         """

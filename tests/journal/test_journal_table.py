@@ -145,7 +145,7 @@ def by_hand(table: pl.DataFrame) -> dict[tuple[object, ...], tuple[object, ...]]
     return answers
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tries, st.randoms(use_true_random=False))
 def test_laws_of_the_first_verdict(made: list[tuple], chance: random.Random) -> None:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
     rows = [

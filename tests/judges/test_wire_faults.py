@@ -524,6 +524,7 @@ def test_an_answer_never_decides(wire: str, verdict: str, hostile: str) -> None:
     assert [reply.slot for reply in replies] == [Slot.FIRST, Slot.FIRST]
 
 
+@pytest.mark.slow
 def test_opening_a_judge_imports_one_vendor() -> None:
     code = (
         "import sys\n"

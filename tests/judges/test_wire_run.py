@@ -41,6 +41,7 @@ def cells_of(replies: list[Reply]) -> Counter[Cell]:
 
 
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.slow
 def test_a_planted_bias_comes_back_and_nothing_is_bought_twice(wire: str) -> None:
     calls = [call(number, order) for number in range(PAIRS) for order in Order]
     with CountingServer(Setup(judges={"*": PLANTED[wire]})) as server:

@@ -99,6 +99,7 @@ def test_k_06_no_log_shows_key_or_prompt(
 
 
 @BOTH
+@pytest.mark.slow
 def test_k_06_the_vendors_log_variables_have_no_effect(server: CountingServer, wire: str) -> None:
     judge = config(server, wire)
     code = (

@@ -140,6 +140,7 @@ class Fleet:
     at_once=st.integers(1, 20),
     seed=st.integers(0, 1000),
 )
+@pytest.mark.slow
 def test_no_fleet_sends_more_than_max_calls_and_no_pair_is_begun_by_halves(
     most: int, failing: float, workers: int, at_once: int, seed: int
 ) -> None:
@@ -162,6 +163,7 @@ def test_no_fleet_sends_more_than_max_calls_and_no_pair_is_begun_by_halves(
 
 @settings(deadline=None, max_examples=40)
 @given(usd=st.floats(0.001, 0.2), failing=st.sampled_from([0.0, 0.2]), seed=st.integers(0, 1000))
+@pytest.mark.slow
 def test_no_fleet_spends_more_than_max_usd(usd: float, failing: float, seed: int) -> None:
     fleet = Fleet(Budget(max_usd=usd), failing, seed)
 
@@ -191,6 +193,7 @@ def test_a_larger_budget_goes_on_from_what_is_spent() -> None:
     assert fleet.sent == 40
 
 
+@pytest.mark.slow
 def test_the_purse_is_not_asked_per_call() -> None:
     fleet = Fleet(Budget(max_calls=100_000), 0.0, 1)
 

@@ -21,6 +21,7 @@ def between(times: list[float], start: float, end: float) -> int:
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("limit", [60, 600, 3000])
+@pytest.mark.slow
 def test_no_minute_exceeds_the_limit_and_97_percent_of_it_is_used(limit: int, workers: int) -> None:
     server = Server(per_minute=limit)
 
@@ -60,6 +61,7 @@ def test_without_a_limit_requests_pass_and_the_pacer_is_not_asked_per_call() -> 
     assert between(server.accepted, 0, 10) >= 0.99 * 10 * STEADY
 
 
+@pytest.mark.slow
 def test_a_limit_that_only_the_headers_tell_is_kept() -> None:
     server = Server(per_minute=600, headers={"x-ratelimit-limit-requests": "600"})
 
@@ -74,6 +76,7 @@ def test_a_limit_that_only_the_headers_tell_is_kept() -> None:
 
 
 @pytest.mark.parametrize("retry_after", [True, False])
+@pytest.mark.slow
 def test_a_limit_that_nobody_tells_is_learned(retry_after: bool) -> None:
     server = Server(per_minute=600, retry_after=retry_after)
 
@@ -87,6 +90,7 @@ def test_a_limit_that_nobody_tells_is_learned(retry_after: bool) -> None:
     assert between(server.refused, 60, 180) <= 0.05 * 1200
 
 
+@pytest.mark.slow
 def test_a_bound_on_calls_at_once_is_learned() -> None:
     server = Server(in_flight=20)
 
@@ -100,6 +104,7 @@ def test_a_bound_on_calls_at_once_is_learned() -> None:
     assert between(server.refused, 60, 120) <= 0.02 * 60 * 20 / 0.2
 
 
+@pytest.mark.slow
 def test_one_workers_retry_after_pauses_all_within_a_quarter_second() -> None:
     server = Server()
 
@@ -117,6 +122,7 @@ def test_one_workers_retry_after_pauses_all_within_a_quarter_second() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 600])
+@pytest.mark.slow
 def test_after_an_outage_the_first_second_sends_no_more_than_the_steady_rate(limit: int) -> None:
     server = Server(per_minute=limit, outage=(START + 20, START + 50))
 
@@ -136,6 +142,7 @@ def test_after_an_outage_the_first_second_sends_no_more_than_the_steady_rate(lim
     assert between(server.accepted, back + 3, 70) >= 0.95 * (67 - back) * steady
 
 
+@pytest.mark.slow
 def test_a_storm_of_refusals_costs_few_requests_and_is_over_at_once() -> None:
     server = Server(storm=(START + 20, START + 30))
 
@@ -151,6 +158,7 @@ def test_a_storm_of_refusals_costs_few_requests_and_is_over_at_once() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 600, 60])
+@pytest.mark.slow
 def test_the_pacers_death_neither_stalls_nor_unleashes(limit: int) -> None:
     server = Server(per_minute=limit)
 

@@ -164,6 +164,7 @@ def test_i05_blank_answers_follow_the_policy(tmp_path: Path, format_: str, blank
 
 
 @pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.slow
 def test_i21_a_row_beyond_the_limit_is_rejected_and_the_next_is_read(
     tmp_path: Path, format_: str
 ) -> None:

@@ -49,9 +49,8 @@ rows_of_text = st.lists(
 
 
 @given(rows=rows_of_text, per_block=st.integers(0, 5))
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
 def test_any_text_comes_back_equal_from_every_format(
     tmp_path: Path, rows: list[dict[str, Any]], per_block: int
 ) -> None:

@@ -99,7 +99,7 @@ MOVES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 9), st.integers(0, 9), MOVES)
 def test_every_block_is_in_one_place_whatever_happens(
     n_one: int, n_two: int, moves: list[tuple[str, int]]

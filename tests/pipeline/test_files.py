@@ -45,6 +45,7 @@ def test_a_system_without_a_limit_takes_any_window(monkeypatch: pytest.MonkeyPat
     check_files(config(2000, 2000, 2000))
 
 
+@pytest.mark.slow
 def test_a_worker_uses_what_the_system_allows() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _LIMITED],

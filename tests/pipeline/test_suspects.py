@@ -95,7 +95,7 @@ class Fleet:
         return True
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     size=st.integers(1, 700),
     n_blocks=st.integers(1, 4),

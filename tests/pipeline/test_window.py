@@ -318,7 +318,7 @@ MOVES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(MOVES, st.sampled_from(["close", "cancel", "halt", "finish"]))
 def test_every_call_ends_once_recorded_or_pending(moves: list[str], end: str) -> None:
     async def story() -> None:

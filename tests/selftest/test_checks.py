@@ -48,6 +48,7 @@ def test_enumeration_of_the_sign_test() -> None:
     assert sign_test_size(9) == pytest.approx(2 * (1 + 9) / 512)
 
 
+@pytest.mark.slow
 def test_enumeration_of_wilson_and_of_what_must_hold_exactly() -> None:
     checks = exact_checks()
     assert [check.sentence() for check in checks if check.broken] == []
@@ -108,6 +109,7 @@ def test_the_command_prints_one_table_and_fails_where_a_bar_is_broken(
     assert {"false_set", "used_width", "fixed_width"} <= data["stop_rule"][0].keys()
 
 
+@pytest.mark.slow
 def test_the_whole_self_test_gives_the_figures_of_its_parts_whatever_the_processes() -> None:
     whole = self_test(seed=4, repetitions=20, processes=2)
     judges = planted_judges()

@@ -41,6 +41,7 @@ def found(units: Units) -> Alpha:
 
 
 @given(UNITS)
+@pytest.mark.slow
 def test_it_follows_its_definition(units: Units) -> None:
     result, expected = found(units), slow_alpha(units)
     assert result.alpha == (None if expected is None else pytest.approx(expected, abs=1e-12))

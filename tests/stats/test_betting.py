@@ -32,6 +32,7 @@ def test_of_all_orders_of_a_set_few_ever_exclude_its_mean(units, half_width: flo
 
 
 @pytest.mark.parametrize("chances", [(0.5, 0.0, 0.5), (0.7, 0.2, 0.1), (0.1, 0.8, 0.1)])
+@pytest.mark.slow
 def test_of_all_sequences_of_draws_few_ever_exclude_the_mean(chances) -> None:
     values, alpha = (0.0, 0.5, 1.0), 0.5
     mean = sum(p * value for p, value in zip(chances, values, strict=True))
@@ -88,6 +89,7 @@ def by_every_candidate(units, alpha, largest, n_units, half_width) -> tuple[floa
 
 @pytest.mark.parametrize("half_width", [0.0, 0.05])
 @pytest.mark.parametrize("n_units", [None, 60])
+@pytest.mark.slow
 def test_the_search_finds_what_every_candidate_in_turn_gives(n_units, half_width: float) -> None:
     rng = np.random.default_rng(12)
     sizes = rng.integers(0, 4, size=55)
@@ -117,6 +119,7 @@ def of_clusters(rng: np.random.Generator, alpha: float) -> tuple[Interval, float
 
 
 @pytest.mark.parametrize("simulate", [of_set, of_population, of_clusters])
+@pytest.mark.slow
 def test_coverage_over_two_thousand_runs_with_a_look_after_every_unit(simulate) -> None:
     alpha, runs = 0.05, 2000
     missed = 0

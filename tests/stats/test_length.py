@@ -42,6 +42,7 @@ def single_calls(
     return ab, ba
 
 
+@pytest.mark.slow
 def test_a_planted_weight_is_within_the_interval_of_single_calls() -> None:
     inside = 0
     for seed in range(WORLDS):

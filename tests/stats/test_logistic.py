@@ -42,6 +42,7 @@ def test_two_groups_are_a_log_odds_ratio() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(-3, 3), st.sampled_from([0.0, 0.5, 1.0])), min_size=8))
+@pytest.mark.slow
 def test_it_is_the_maximum(rows: list[tuple[float, float]]) -> None:
     column, score = (np.array(part) for part in zip(*rows, strict=True))
     # With a success and a failure at both ends no plane separates the rows.

@@ -19,6 +19,7 @@ def test_the_false_discovery_rate_agrees_with_scipy(p: list[float]) -> None:
 
 
 @given(P_VALUES)
+@pytest.mark.slow
 def test_what_was_not_tested_is_outside_the_family(p: list[float | None]) -> None:
     for adjust in (benjamini_hochberg, holm):
         adjusted = adjust(p)

@@ -36,6 +36,7 @@ def test_fewer_than_six_leaning_pairs_show_nothing(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [6, 7, 23, 100, 5001])
+@pytest.mark.slow
 def test_the_detectable_offset_has_eighty_percent_power(n: int) -> None:
     offset = detectable_offset(n)
     assert offset is not None

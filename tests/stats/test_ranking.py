@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebias.stats.comparisons import (
@@ -149,8 +149,8 @@ CALLS = st.lists(
 ).map(lambda said: [(a, (a + step) % 4, slot) for a, step, slot in said])
 
 
-@settings(deadline=None)
 @given(CALLS)
+@pytest.mark.slow
 def test_the_gradient_vanishes_at_the_maximum(said: list[Call]) -> None:
     result = fit(calls(*said), 4)
     if isinstance(result, Failure):
@@ -177,8 +177,8 @@ def _apart(said: list[Call], first: int, second: int) -> bool:
     return bool(component[first] != component[second])
 
 
-@settings(deadline=None)
 @given(CALLS, st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_exchanging_the_answers_of_a_pair_changes_nothing(said: list[Call], random: Any) -> None:
     turned = Comparisons.of(
         a=[call[1] for call in said],

@@ -67,11 +67,13 @@ def holds(result: SelfPreference, gamma: float) -> bool:
 
 
 @pytest.mark.parametrize(("scale", "spread"), [(1.0, 0.0), (0.3, 0.0), (0.3, 1.0)])
+@pytest.mark.slow
 def test_a_judge_without_bonus_is_not_flagged_however_noisy(scale: float, spread: float) -> None:
     results = [found(*world(seed, scale=scale, spread=spread)) for seed in range(WORLDS)]
     assert sum(not holds(result, 0.0) for result in results) / WORLDS <= 0.07
 
 
+@pytest.mark.slow
 def test_a_sharper_judge_is_not_taken_for_one_that_loves_its_own() -> None:
     """Its own calls among those that make the strengths would flag nearly every world."""
     results = [found(*world(seed, scale=3.0)) for seed in range(WORLDS)]
@@ -80,6 +82,7 @@ def test_a_sharper_judge_is_not_taken_for_one_that_loves_its_own() -> None:
 
 
 @pytest.mark.parametrize(("scale", "bonus"), [(1.0, 0.8), (0.5, 1.5)])
+@pytest.mark.slow
 def test_a_planted_bonus_is_within_the_interval(scale: float, bonus: float) -> None:
     results = [found(*world(seed, scale=scale, bonus=bonus)) for seed in range(WORLDS)]
     assert sum(holds(result, bonus) for result in results) / WORLDS >= 0.90

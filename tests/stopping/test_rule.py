@@ -58,6 +58,7 @@ def test_the_whole_set_is_known_exactly_enough_and_its_population_is_not() -> No
 
 
 @pytest.mark.parametrize(("swing", "consistency"), [(0.0, 0.6), (0.0, 0.9)])
+@pytest.mark.slow
 def test_false_calls_over_two_thousand_runs_with_blocks_out_of_order(swing, consistency) -> None:
     row = stop_row(swing, consistency, repetitions=2000, fewer=60, seed=(7, 1))
     checks = stop_checks(row)
@@ -76,6 +77,7 @@ def test_a_judge_that_leans_is_decided_early_and_one_that_does_not_never() -> No
     assert strong.used_either[0] <= min(strong.used_decided[0], strong.used_width[0])
 
 
+@pytest.mark.slow
 def test_looking_at_what_is_back_first_would_be_wrong() -> None:
     """Blocks that lean to the first slot come back sooner: why a look uses the prefix only."""
     called = {"prefix": 0, "back first": 0}

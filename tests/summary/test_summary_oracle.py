@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isclose
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,8 +33,9 @@ def judged_pairs(draw: st.DrawFn) -> list[Judged]:
     return pairs
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(judged_pairs())
+@pytest.mark.slow
 def test_summary_is_what_the_definitions_say(pairs: list[Judged]) -> None:
     if not pairs:
         return
@@ -54,8 +56,9 @@ def test_summary_is_what_the_definitions_say(pairs: list[Judged]) -> None:
             assert same, (row["task"], name, found, expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judged_pairs(), st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_order_of_rows_changes_no_bit(pairs: list[Judged], random: object) -> None:
     if not pairs:
         return
@@ -64,7 +67,7 @@ def test_order_of_rows_changes_no_bit(pairs: list[Judged], random: object) -> No
     assert summarize(settled(pairs)).equals(summarize(settled(shuffled)), null_equal=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judged_pairs())
 def test_totals_add_up(pairs: list[Judged]) -> None:
     if not pairs:
