@@ -54,12 +54,14 @@ def test_a_process_ends_at_the_step_that_is_named(named: str, passed: list[str])
     assert code == (0 if said[-1:] == ["end"] else -signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_one_process_ends_and_those_that_stand_in_for_it_do_not(tmp_path: Path) -> None:
     environ = {"JUDGEBIAS_CRASH": "a:step*2", "JUDGEBIAS_CRASH_ONCE": str(tmp_path)}
     assert run(CODE, **environ) == (-signal.SIGKILL, ["passed"])
     assert run(CODE, **environ) == (0, ["passed"] * 3 + ["end"])
 
 
+@pytest.mark.slow
 def test_a_kill_between_file_and_rename_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from judgebias.publish import publish_text; "

@@ -44,6 +44,8 @@ from judgebias.replies import FailureKind, Reply
 from judgebias.verdicts import Order, Slot
 from tests.journal.sample_rows import digest, row
 
+pytestmark = pytest.mark.slow
+
 JUDGES = {name: name.encode() * 16 for name in "jkl"}
 FAILURES = (FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.REFUSED)
 

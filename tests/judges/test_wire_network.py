@@ -43,6 +43,7 @@ SPOILT = [
 ]
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("kind", ["black_hole", "drip", "reset", "half_close"])
 def test_a_spoilt_response_is_asked_for_again_and_the_next_call_is_untouched(
@@ -60,6 +61,7 @@ def test_a_spoilt_response_is_asked_for_again_and_the_next_call_is_untouched(
     assert requests(server) == 4
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize(("kind", "failure"), SPOILT)
 def test_a_call_whose_every_response_is_spoilt_is_a_failure_within_its_deadlines(
@@ -72,8 +74,8 @@ def test_a_call_whose_every_response_is_spoilt_is_a_failure_within_its_deadlines
         lasted = time.monotonic() - began
     assert (failed.failure, failed.slot, failed.attempts) == (FailureKind(failure), None, 2)
     assert (failed.usage, failed.cost_usd) == (Usage(), None)
-    # Two deadlines of a second; a drip alone would go on for minutes.
-    assert lasted < 10
+    # Two deadlines of a second; a drip alone would go on for a minute.
+    assert lasted < 30
 
 
 @BOTH
