@@ -154,8 +154,12 @@ class Attack:
         elif not self._asked(start, self._draw.randint(1, 250)):
             return False
         victims = self._victims(start, kind)
+        while not victims and start.running:
+            # Ray has not started it yet, or not again.
+            self._watch(start, time.monotonic() + 0.5)
+            victims = self._victims(start, kind)
         if not victims:
-            return start.running
+            return False
         in_flight = self._requests("in_flight")
         end(victims)
         moment = "starting" if early else "asking"
