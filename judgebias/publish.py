@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+import shutil
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
+from judgebias.crash import crash_point
 from judgebias.errors import UsageError
+
+_UNFINISHED = re.compile(r"\..+\.([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp")
 
 
 def publish(path: Path, write: Callable[[Path], None]) -> None:
@@ -26,11 +33,12 @@ def publish(path: Path, write: Callable[[Path], None]) -> None:
     UsageError
         The folder cannot be written.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}.tmp")
+    beside = unfinished(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(beside)
         _sync(beside)
+        crash_point(f"publish:{path.name}")
         beside.replace(path)
         _sync(path.parent)
     except OSError as fault:
@@ -48,6 +56,38 @@ def publish(path: Path, write: Callable[[Path], None]) -> None:
 def publish_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8 the same way."""
     publish(path, lambda beside: _write_text(beside, text))
+
+
+def unfinished(path: Path) -> Path:
+    """Name a file or folder beside `path` that no other process and no other call uses."""
+    return path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{token_hex(4)}.tmp")
+
+
+def remove_unfinished(*folders: Path) -> None:
+    """Remove what processes of this host left unfinished when they were killed, folders too."""
+    for left in (left for folder in folders for left in folder.glob(".*.tmp")):
+        named = _UNFINISHED.fullmatch(left.name)
+        if named is None or named[1] != _host() or _lives(int(named[2])):
+            continue
+        if left.is_dir():
+            shutil.rmtree(left)
+        else:
+            left.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    # Process ids of another host say nothing here.
+    return hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is there, and another user's
+    return True
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -25,7 +25,7 @@ from judgebias.config.judge import Strict
 from judgebias.design import Design
 from judgebias.errors import ConfigError, InputError, UsageError
 from judgebias.journal import Recovery, crash_point, merge_segments, recover
-from judgebias.publish import publish, publish_text
+from judgebias.publish import publish, publish_text, remove_unfinished, unfinished
 
 FORMAT = 1
 """Raised whenever an older judgebias could misread a run directory."""
@@ -181,6 +181,7 @@ class RunDir:
                     do="make sure that process is gone, then use `judgebias run` with --take-over",
                 )
             crash_point("lock:taken")
+            remove_unfinished(self.path, self.journal, self.path / "tables")
             lock.truncate(0)
             lock.write(f"{_here()}, process {os.getpid()}, since {utc_now()}")
             lock.flush()
@@ -337,7 +338,7 @@ def _said(lock: TextIO) -> str:
 
 
 def _probe(folder: Path) -> None:
-    target = folder / f".probe.{os.getpid()}"
+    target = unfinished(folder / "probe")
     publish_text(target, "probe")
     try:
         with target.open() as one, target.open() as other:

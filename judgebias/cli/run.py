@@ -17,6 +17,7 @@ from judgebias.cli.table import print_probe, print_written
 from judgebias.cli.tabulate import Written, nothing_written
 from judgebias.config import RunConfig, load_run_file
 from judgebias.config.runfile import check_run
+from judgebias.crash import crash_point
 from judgebias.errors import ConfigError, UsageError
 from judgebias.held import keep_held
 from judgebias.pipeline.place import refuse_lost_folder
@@ -91,6 +92,7 @@ def run(
         if end.fault:
             screen.say(f"the run was stopped: {end.fault}")
         try:
+            crash_point("form:before_keep")
             ready.rundir.keep_forms(end.forms)
             written = summarize_run(ready.rundir, screen)
             if end.budget is not None:

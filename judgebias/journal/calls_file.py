@@ -11,7 +11,7 @@ only ever in memory for one part.
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -21,10 +21,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from judgebias.crash import crash_point
 from judgebias.journal.read import JournalReader
 from judgebias.journal.rows import SCHEMA
 from judgebias.journal.segment import sync_folder
 from judgebias.journal.table import CALL_KEY, TRY, categories, first_wins
+from judgebias.publish import unfinished
 
 CALL_COLUMNS: Final = (
     "judge",
@@ -75,8 +77,9 @@ def write_calls(folder: Path, out: Path, *, choose: Choice = lambda _, rows: row
     `choose` leaves out what the journal keeps and the tables do not count: rows that have left the
     input, judges that have left the run. It is given the columns of `CALL_KEY` and `TRY`.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent)
-    temporary, rows = Path(name), 0
+    temporary, rows = unfinished(out), 0
+    # Replies are for their owner alone.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             with (
@@ -84,9 +87,10 @@ def write_calls(folder: Path, out: Path, *, choose: Choice = lambda _, rows: row
                 pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer,
             ):
                 for judge in _judges(journal):
-                    rows += _write_judge(journal, judge, choose, writer, out.parent)
+                    rows += _write_judge(journal, judge, choose, writer, unfinished(out))
             file.flush()
             os.fsync(file.fileno())
+        crash_point("calls:before_rename")
         temporary.replace(out)
     except BaseException:
         temporary.unlink()
@@ -101,16 +105,19 @@ def _judges(journal: JournalReader) -> list[str]:
 
 
 def _write_judge(
-    journal: JournalReader, judge: str, choose: Choice, writer: pq.ParquetWriter, beside: Path
+    journal: JournalReader, judge: str, choose: Choice, writer: pq.ParquetWriter, room: Path
 ) -> int:
     counted = _counted(journal, judge, choose)
-    with tempfile.TemporaryDirectory(prefix=".calls.", dir=beside) as room:
-        parts = _Parts(Path(room), counted.height)
+    room.mkdir(mode=0o700)
+    try:
+        parts = _Parts(room, counted.height)
         for rows in _taken(journal, counted):
             parts.add(rows)
         for part in parts.read():
             words = part.sort(_RANK).select(CALL_COLUMNS)
             writer.write_table(words.to_arrow().cast(CALLS_SCHEMA))
+    finally:
+        shutil.rmtree(room)
     return counted.height
 
 

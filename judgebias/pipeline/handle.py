@@ -34,6 +34,8 @@ class OwnerHandle:
         actor_class: Any = ray.remote(RunOwner)
         options = actor_class.options(
             num_cpus=0,
+            # Ray keeps a record of every call, and this actor is called many times a second.
+            enable_task_events=False,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=here, soft=False),
         )
         return cls(options.remote(tuple(blocks), dict(forms), dict(windows), purse))

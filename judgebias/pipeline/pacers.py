@@ -47,6 +47,8 @@ class PacerHandle:
             num_cpus=0,
             max_restarts=-1,
             max_task_retries=0,
+            # Ray keeps a record of every call, and this actor is called many times a second.
+            enable_task_events=False,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=here, soft=False),
         )
         return cls(options.remote(group.limits))

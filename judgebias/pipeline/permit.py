@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from ray.exceptions import RayError
 
+from judgebias.crash import crash_point
 from judgebias.journal import GroupCommit
 from judgebias.pipeline.handle import OwnerHandle
 from judgebias.pipeline.owner import BEAT_S, Beat, Demand
@@ -62,6 +63,7 @@ class Lease:
                 # The raylet is gone: nobody waits for what this orphan would buy.
                 self.closed = True
             elif beat is not None:
+                crash_point("lease:before_renewal")
                 self._until = asked + beat.lease_s
                 self.closed = self.closed or beat.stopping
                 heed(beat)

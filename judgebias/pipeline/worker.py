@@ -25,6 +25,7 @@ import uvloop
 
 from judgebias.calls import Call
 from judgebias.config import JudgeConfig, WireJudge
+from judgebias.crash import crash_point
 from judgebias.errors import ConfigError, JudgebiasError, JudgeHalted
 from judgebias.journal import JournalWriteError, open_commit, row_of
 from judgebias.judges.asker import Asker
@@ -120,6 +121,7 @@ class Worker:
             await self._owner.fail(str(error))
             await self._keep_trying()
             return 0, assignment.block.n_calls
+        crash_point("block:before_close")
         await self._owner.close_block(self._name, assignment)
         return tally
 
@@ -171,6 +173,7 @@ class Worker:
             if reply.raw is not None and not keep_raw:
                 reply = replace(reply, raw=None)
             digest = call.digest
+            crash_point("reply:before_record")
             self._journal.record(
                 row_of(call, reply, digest=digest, judge=judge, fingerprint=fingerprint)
             )
@@ -235,6 +238,7 @@ class Worker:
             return
         if asker.settled is not None:
             self._told.add(judge)
+            crash_point("form:before_settle")
             await self._owner.settle(judge, asker.settled.to_json())
         elif ended:
             await self._owner.settle(judge, None)
