@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from judgebias.errors import JournalDamaged
 from judgebias.journal import JournalReader, read_journal
-from judgebias.rundir import Manifest, RunDir
+from judgebias.manifest import Manifest
+from judgebias.rundir import RunDir
 
 
 def check_held(run: RunDir, manifest: Manifest) -> int:

@@ -19,9 +19,10 @@ import polars as pl
 
 from judgebias.errors import UsageError
 from judgebias.journal import JournalCopy, Recovery, recover
+from judgebias.manifest import Manifest
 from judgebias.object_lock import ObjectLock, owner, owning
 from judgebias.objects import ObjectStore, is_uri
-from judgebias.rundir import Manifest, RunDir
+from judgebias.rundir import RunDir
 
 JOURNAL = "journal"
 

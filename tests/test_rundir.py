@@ -14,8 +14,9 @@ import pytest
 
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError, InputError, UsageError
+from judgebias.manifest import FORMAT, Manifest, check_same
 from judgebias.publish import publish_text
-from judgebias.rundir import FORMAT, Manifest, RunDir, check_same
+from judgebias.rundir import RunDir
 
 _HOLD = """
 import sys

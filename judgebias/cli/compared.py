@@ -16,11 +16,12 @@ from judgebias.journal import JournalReader, first_wins
 from judgebias.journal.rows import SCHEMA
 from judgebias.judges.opening import template_of
 from judgebias.judges.wire_form import WireForm, opening_form
+from judgebias.manifest import Manifest
 from judgebias.objects import is_uri
 from judgebias.pairs import PairsSpec, close_readers, read_block, survey_pairs
 from judgebias.pipeline.identify import identify
 from judgebias.prompts import Prompt, VerdictForm
-from judgebias.rundir import Manifest, RunDir
+from judgebias.rundir import RunDir
 from judgebias.stored import open_rundir
 from judgebias.verdicts import Cell, Order, Slot, Winner, final, settle
 

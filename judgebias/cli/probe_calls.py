@@ -10,7 +10,8 @@ import polars as pl
 from judgebias.cli.evidence import Calls
 from judgebias.config import RunConfig
 from judgebias.journal import first_wins, read_journal
-from judgebias.rundir import Manifest, RunDir
+from judgebias.manifest import Manifest
+from judgebias.rundir import RunDir
 from judgebias.self_pairs import (
     ITEM_COLUMNS,
     binary,

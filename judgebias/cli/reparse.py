@@ -20,9 +20,10 @@ from judgebias.held import keep_held
 from judgebias.journal import Row, create_segment, first_wins, now_us, read_journal
 from judgebias.judges.reading import read_slot
 from judgebias.judges.wire_form import WireForm, opening_form
+from judgebias.manifest import Manifest
 from judgebias.prompts import VerdictForm
 from judgebias.replies import FailureKind, Reply, Usage
-from judgebias.rundir import Manifest, RunDir
+from judgebias.rundir import RunDir
 from judgebias.stored import open_rundir
 from judgebias.verdicts import Slot
 

@@ -7,8 +7,9 @@ from typing import Final
 import polars as pl
 
 from judgebias.design import Design
+from judgebias.manifest import Manifest
 from judgebias.pipeline.stopping import rule_of, units_of_run
-from judgebias.rundir import Manifest, RunDir
+from judgebias.rundir import RunDir
 from judgebias.stopping.rule import Anytime, Rule
 from judgebias.stopping.settled import look_at_journal
 from judgebias.summary.columns import NUMBER, TEXT, WHOLE, Schema, frame_of, typed

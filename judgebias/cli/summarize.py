@@ -18,11 +18,12 @@ from judgebias.families import families_of, judge_families
 from judgebias.held import check_held
 from judgebias.journal import first_wins, read_journal, write_calls
 from judgebias.leaks import LEAK_COLUMNS
+from judgebias.manifest import Manifest, design_of
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline.used_up import list_used_up
 from judgebias.records import join_pairs, read_records
-from judgebias.rundir import Manifest, RunDir, design_of
+from judgebias.rundir import RunDir
 from judgebias.self_pairs import has_tie
 from judgebias.stored import open_rundir
 from judgebias.summary.texts import Texts

@@ -12,7 +12,7 @@ import polars as pl
 
 from judgebias.config import RunConfig
 from judgebias.design import Design, Words
-from judgebias.rundir import Manifest, design_of
+from judgebias.manifest import Manifest, design_of
 
 _KEY = ["task", "pair_id"]
 _OUT = "kept and are out of the tables"

@@ -8,7 +8,7 @@ import numpy as np
 
 from judgebias.config import RunConfig
 from judgebias.design import Design, Words, cutoff, draws
-from judgebias.rundir import Manifest
+from judgebias.manifest import Manifest
 
 
 def drawn_design(

@@ -24,8 +24,8 @@ from judgebias.judges.function import load_function
 from judgebias.judges.opening import said_by_wire
 from judgebias.judges.replay import recorded_bytes
 from judgebias.judges.secrets import endpoint
+from judgebias.manifest import Manifest, utc_now
 from judgebias.pairs import Survey
-from judgebias.rundir import Manifest, utc_now
 
 PACKAGES = ("judgebias-batch", "ray", "polars", "pyarrow", "numpy", "scipy", "openai", "anthropic")
 """Packages on which a reply or a figure can depend."""

@@ -21,6 +21,7 @@ from judgebias.held import with_held
 from judgebias.judges.local import open_local
 from judgebias.judges.opening import template_of
 from judgebias.judges.secrets import read_key
+from judgebias.manifest import Manifest, check_same
 from judgebias.objects import is_uri
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pace.budget import Amount
@@ -43,7 +44,7 @@ from judgebias.pipeline.spent import check_prices
 from judgebias.pipeline.stopping import buying_order_of
 from judgebias.pipeline.texts import notices_of_probe, notices_of_texts
 from judgebias.pipeline.unbuilt import refuse_unbuilt
-from judgebias.rundir import Manifest, RunDir, check_same
+from judgebias.rundir import RunDir
 from judgebias.self_pairs import draw_items, item_words
 from judgebias.stored import open_rundir
 from judgebias.summary.leaks import leak_words

@@ -13,8 +13,9 @@ import polars as pl
 
 from judgebias.config import RunConfig
 from judgebias.journal import done_keys, failed_tries
+from judgebias.manifest import Manifest
 from judgebias.publish import publish_text
-from judgebias.rundir import Manifest, RunDir
+from judgebias.rundir import RunDir
 
 FIELD = "judge"
 """What `field` says of these rows; rejected input rows name a column of the pairs."""
