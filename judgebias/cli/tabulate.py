@@ -140,7 +140,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     gathered = _Gathered()
     path = out / "verdicts.parquet"
     write_verdicts(path, _settled(evidence, gathered))
-    tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
+    tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path, glob=False))
     written = _written(gathered, tables["length"], evidence.live)
     tables |= _only_where_asked(written)
     tables["tests"] = hypotheses_table({"summary": written.summary, **tables})
@@ -152,7 +152,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         repeats=tables.pop("repeats"),
         failures=tables.pop("failures"),
         several=gathered.several,
-        notices=_notices(evidence, gathered, leaks, pl.scan_parquet(path)),
+        notices=_notices(evidence, gathered, leaks, pl.scan_parquet(path, glob=False)),
         sections=_sections(evidence, written, tables.get("flips"), stopping),
     )
     for warning in gathered.snapshots:
@@ -169,7 +169,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
     if len(evidence.judges) > 1:
-        write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path)))
+        write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path, glob=False)))
     return written
 
 
