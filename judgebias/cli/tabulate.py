@@ -51,6 +51,13 @@ from judgebias.tone import DENSITY_COLUMNS
 
 PANEL = "panel"
 _PAIR = ("task", "pair_id")
+_NOT_ALWAYS = frozenset(
+    (
+        *("agreement", "costs", "leaks", "model_changes", "panel"),
+        *("sampled", "self_pair", "stopping", "texts"),
+    )
+)
+"""Tables that some starts of a run have and others do not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,9 +170,9 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         tables["texts"] = evidence.texts.table()
     if stopping is not None:
         tables["stopping"] = stopping
-    else:
-        # What an earlier start with a rule wrote says nothing of this one.
-        (out / "tables" / "stopping.csv").unlink(missing_ok=True)
+    # What an earlier start wrote, of a probe, a rule or more judges, says nothing of this one.
+    for name in _NOT_ALWAYS - tables.keys():
+        (out / "tables" / f"{name}.csv").unlink(missing_ok=True)
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
     if len(evidence.judges) > 1:

@@ -353,6 +353,28 @@ def test_replies_that_a_power_cut_left_half_written_are_not_counted_as_held(
 
 
 @pytest.mark.usefixtures("asking")
+def test_a_table_that_this_start_does_not_have_is_not_left_of_an_earlier_one(
+    run: Path, tmp_path: Path
+) -> None:
+    whole = run_file(
+        tmp_path / "whole.toml",
+        pairs=run.parent / "pairs.jsonl",
+        judges=[CALM, {**CALM, "name": "other"}],
+        out="out",
+        orders="sampled",
+    )
+    tables = tmp_path / "out" / "tables"
+    assert run_app(["run", str(whole)]) == 0
+    more = {path.name for path in tables.iterdir()}
+    assert run_app(["run", str(run)]) == 0
+    assert more - {path.name for path in tables.iterdir()} == {
+        "agreement.csv",
+        "panel.csv",
+        "sampled.csv",
+    }
+
+
+@pytest.mark.usefixtures("asking")
 @pytest.mark.parametrize("name", ["run[1]", "run*"])
 def test_the_name_of_a_folder_is_no_pattern(name: str, run: Path, tmp_path: Path) -> None:
     assert run_app(["run", str(run), "--out", str(tmp_path / "run2")]) == 0
