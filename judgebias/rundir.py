@@ -238,7 +238,8 @@ class RunDir:
                 expected="the file that every start of the run writes",
                 do="give `judgebias run` the same run file and input again",
             )
-        return pl.scan_parquet(self.index)
+        # A folder may be called "run[1]": its name is no pattern.
+        return pl.scan_parquet(self.index, glob=False)
 
 
 def _here() -> str:

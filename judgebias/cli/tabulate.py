@@ -51,6 +51,13 @@ from judgebias.tone import DENSITY_COLUMNS
 
 PANEL = "panel"
 _PAIR = ("task", "pair_id")
+_NOT_ALWAYS = frozenset(
+    (
+        *("agreement", "costs", "leaks", "model_changes", "panel"),
+        *("sampled", "self_pair", "stopping", "texts"),
+    )
+)
+"""Tables that some starts of a run have and others do not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,7 +147,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
     gathered = _Gathered()
     path = out / "verdicts.parquet"
     write_verdicts(path, _settled(evidence, gathered))
-    tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path))
+    tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path, glob=False))
     written = _written(gathered, tables["length"], evidence.live)
     tables |= _only_where_asked(written)
     tables["tests"] = hypotheses_table({"summary": written.summary, **tables})
@@ -152,7 +159,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         repeats=tables.pop("repeats"),
         failures=tables.pop("failures"),
         several=gathered.several,
-        notices=_notices(evidence, gathered, leaks, pl.scan_parquet(path)),
+        notices=_notices(evidence, gathered, leaks, pl.scan_parquet(path, glob=False)),
         sections=_sections(evidence, written, tables.get("flips"), stopping),
     )
     for warning in gathered.snapshots:
@@ -163,13 +170,13 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         tables["texts"] = evidence.texts.table()
     if stopping is not None:
         tables["stopping"] = stopping
-    else:
-        # What an earlier start with a rule wrote says nothing of this one.
-        (out / "tables" / "stopping.csv").unlink(missing_ok=True)
+    # What an earlier start wrote, of a probe, a rule or more judges, says nothing of this one.
+    for name in _NOT_ALWAYS - tables.keys():
+        (out / "tables" / f"{name}.csv").unlink(missing_ok=True)
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
     if len(evidence.judges) > 1:
-        write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path)))
+        write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path, glob=False)))
     return written
 
 

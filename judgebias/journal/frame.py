@@ -180,16 +180,19 @@ def frame_at(file: int, offset: int, size: int) -> Frame | None:
 
 
 def count_rows(file: int, start: int, size: int) -> int:
-    """Count the rows of the frames from `start` to the first that is none, by their headers."""
-    rows, offset = 0, start
+    """Count the rows of the frames from `start` to the first that is none, by their headers.
+
+    The last frame is read whole: a machine that lost its power may leave its header and no more.
+    """
+    rows, offset, last, last_rows = 0, start, start, 0
     while offset + FRAME_HEAD <= size:
         head = os.pread(file, FRAME_HEAD, offset)
         if crc32(head[: _FRAME.size]) != _CRC.unpack_from(head, _FRAME.size)[0]:
             break
-        _, _, _, stored, _, frame_rows, _ = _FRAME.unpack_from(head)
+        rows += last_rows
+        last, (_, _, _, stored, _, last_rows, _) = offset, _FRAME.unpack_from(head)
         offset += FRAME_HEAD + stored
-        rows += frame_rows if offset <= size else 0
-    return rows
+    return rows if frame_at(file, last, size) is None else rows + last_rows
 
 
 def pieces(file: int, start: int, size: int, segment: int | None) -> Iterator[Frame | Gap]:

@@ -346,6 +346,58 @@ def test_a_journal_that_lost_a_file_makes_no_tables_until_the_loss_is_accepted(
     same_tables(tmp_path / "kept", out)
 
 
+def test_replies_that_a_power_cut_left_half_written_are_not_counted_as_held(
+    run: Path, asking: Asking, tmp_path: Path
+) -> None:
+    asking.frame_rows = 20
+    assert run_app(["run", str(run)]) == 0
+    out = tmp_path / "out"
+    # As if the machine had gone down before its owner noted anything.
+    manifest = json.loads((out / "run.json").read_text("utf-8"))
+    (out / "run.json").write_text(json.dumps({**manifest, "held": 0}), "utf-8")
+    (segment,) = (out / "journal").glob("*.seg")
+    data = segment.read_bytes()
+    sector = (len(data) - 1) // 512 * 512
+    segment.write_bytes(data[:sector] + bytes(len(data) - sector))
+    assert run_app(["reparse", str(out)]) == 0
+    assert run_app(["salvage", str(out)]) == 0
+    assert json.loads((out / "run.json").read_text("utf-8"))["held"] == 60
+    asking.asked.clear()
+    assert run_app(["run", str(run)]) == 0
+    assert len(asking.asked) == 20
+
+
+@pytest.mark.usefixtures("asking")
+def test_a_table_that_this_start_does_not_have_is_not_left_of_an_earlier_one(
+    run: Path, tmp_path: Path
+) -> None:
+    whole = run_file(
+        tmp_path / "whole.toml",
+        pairs=run.parent / "pairs.jsonl",
+        judges=[CALM, {**CALM, "name": "other"}],
+        out="out",
+        orders="sampled",
+    )
+    tables = tmp_path / "out" / "tables"
+    assert run_app(["run", str(whole)]) == 0
+    more = {path.name for path in tables.iterdir()}
+    assert run_app(["run", str(run)]) == 0
+    assert more - {path.name for path in tables.iterdir()} == {
+        "agreement.csv",
+        "panel.csv",
+        "sampled.csv",
+    }
+
+
+@pytest.mark.usefixtures("asking")
+@pytest.mark.parametrize("name", ["run[1]", "run*"])
+def test_the_name_of_a_folder_is_no_pattern(name: str, run: Path, tmp_path: Path) -> None:
+    assert run_app(["run", str(run), "--out", str(tmp_path / "run2")]) == 0
+    write_pairs(run.parent / "pairs.jsonl", 6)
+    assert run_app(["run", str(run), "--out", str(tmp_path / name)]) == 0
+    assert pl.read_parquet(tmp_path / name / "verdicts.parquet", glob=False).height == 6
+
+
 @pytest.mark.parametrize(
     ("template", "said"),
     [

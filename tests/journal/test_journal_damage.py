@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 from zlib import crc32
@@ -55,6 +56,15 @@ def test_rows_are_counted_by_headers_as_far_as_frames_are_whole(three: Three) ->
         path.write_bytes(data[:cut])
         with JournalReader(path.parent) as journal:
             assert journal.count() == rows
+
+
+def test_what_a_killed_writer_did_not_sync_is_synced_before_it_counts(
+    three: Three, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
+    assert recover(three[0].parent).rows == 4
+    assert three[0].stat().st_ino in synced
 
 
 def test_a_start_torn_at_any_byte_is_an_empty_segment(three: Three) -> None:
@@ -118,6 +128,8 @@ def test_sectors_of_zeros_in_the_last_frame_are_a_torn_tail(tmp_path: Path) -> N
         lost = min(512, end - first)
         path.write_bytes(data[:first] + bytes(lost) + data[first + lost :])
         assert ids(path.parent) == ["p1000"]
+        with JournalReader(path.parent) as journal:
+            assert journal.count() == 1
         assert recover(path.parent).torn_bytes == end - start
 
 
