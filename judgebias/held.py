@@ -1,8 +1,8 @@
-"""How many replies a journal is known to hold, so that files that vanish are noticed.
+"""How many replies each segment of a journal is known to hold, so that lost files are noticed.
 
-A journal only grows: a merge keeps every row, and a repair says what it gives up. So a journal with
-fewer rows than an owner once counted has lost files, and tables made from it would silently replace
-better ones.
+A segment only grows: a merge names those whose rows it holds, and a repair says what it gives up.
+So a segment that is gone, or has fewer rows than an owner once counted, has lost replies, and
+tables made without them would silently replace better ones.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from judgebias.manifest import Manifest
 from judgebias.rundir import RunDir
 
 
-def check_held(run: RunDir, manifest: Manifest) -> int:
-    """Count the replies of the journal.
+def check_held(run: RunDir, manifest: Manifest) -> dict[str, int]:
+    """Count the replies of each segment.
 
     Raises
     ------
     JournalDamaged
-        When it held more before.
+        When segments are missing, or held more before.
     """
-    rows = _count(run)
-    if rows < manifest.held:
+    found, replaced = _count(run)
+    if lost := _lost(manifest.held, found, replaced):
         # Bytes that fail their checksum are told by their place.
         read_journal(run.journal, columns=("judge",))
         raise JournalDamaged(
-            f"{run.name}: the journal holds {rows:,} replies and held {manifest.held:,} before",
+            f"{run.name}: {lost:,} replies that the journal held are not there any more",
             expected="every segment that the run wrote: files of its journal are missing",
             do="bring the missing files back; if they are gone for good, `judgebias salvage DIR` "
             "accepts that, and a run asks those calls again",
         )
-    return rows
+    return found
 
 
 def with_held(run: RunDir, manifest: Manifest) -> Manifest:
@@ -47,12 +47,23 @@ def keep_held(run: RunDir) -> None:
 
 def accept_loss(run: RunDir) -> int:
     """Note what the journal holds now even if it held more; returns how many replies are gone."""
-    manifest, rows = run.manifest(), _count(run)
-    if rows != manifest.held:
-        run.write_manifest(manifest.model_copy(update={"held": rows}))
-    return max(0, manifest.held - rows)
+    manifest, (found, replaced) = run.manifest(), _count(run)
+    run.write_manifest(manifest.model_copy(update={"held": found}))
+    return _lost(manifest.held, found, replaced)
 
 
-def _count(run: RunDir) -> int:
+def _lost(held: dict[str, int], found: dict[str, int], replaced: set[str]) -> int:
+    there = {name: rows for name, rows in held.items() if name not in replaced}
+    return sum(max(0, rows - found.get(name, 0)) for name, rows in there.items())
+
+
+def _count(run: RunDir) -> tuple[dict[str, int], set[str]]:
+    """Count the rows of the segments, and name those that others replace."""
     with JournalReader(run.journal) as journal:
-        return journal.count()
+        found = {_name(number): rows for number, rows in journal.count().items()}
+        return found, {_name(number) for number in journal.replaced}
+
+
+def _name(segment: int) -> str:
+    # JSON's numbers end where a double's do.
+    return f"{segment:016x}"

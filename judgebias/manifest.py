@@ -41,8 +41,8 @@ class Manifest(Strict):
     """Whether any start asked self pairs."""
     forms: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Judge -> the verdict form that its first call settled."""
-    held: int = 0
-    """Replies that the journal held when an owner last looked; it never holds fewer."""
+    held: dict[str, int] = Field(default_factory=dict)
+    """Segment of the journal -> replies in it when an owner last looked; it never holds fewer."""
     unrecorded_requests: int = 0
     """Requests that count for the budget and have no reply in the journal: a worker died, or a call
     was broken off."""

@@ -17,11 +17,12 @@ def salvage_run(folder: str, screen: Screen) -> None:
     run.manifest()
     with run.owned():
         found = salvage_journal(run.journal)
-        gone = accept_loss(run)
+        # What an original without a name held is known by its number only.
+        gone = accept_loss(run) - sum(segment.rows for segment in found if not segment.named)
         run.push()
     for segment in found:
         screen.say(_line(segment))
-    if gone:
+    if gone > 0:
         screen.say(f"{gone:,} replies that the journal held are gone; a run asks those calls again")
     elif not found:
         screen.say(f"{run.name}: no damage, nothing was changed")

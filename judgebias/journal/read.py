@@ -112,12 +112,13 @@ class JournalReader:
         with ExitStack() as stack:
             opened = _open_all(folder, stack)
             self._stack = stack.pop_all()
-        replaced = {number for segment in opened for number in _replaces(segment)}
+        self.replaced = {number for segment in opened for number in _replaces(segment)}
+        """The numbers of segments whose rows others hold."""
         self.segments = [
             segment
             for segment in opened
             if segment.info is None
-            or (segment.info.segment not in replaced and segment.info.epoch >= since_epoch)
+            or (segment.info.segment not in self.replaced and segment.info.epoch >= since_epoch)
         ]
         self._frames = self._rows = self._torn = 0
 
@@ -137,9 +138,16 @@ class JournalReader:
             torn_bytes=self._torn,
         )
 
-    def count(self) -> int:
-        """Count the committed rows by the headers of their frames; no payload is read."""
-        return sum(count_rows(one.file, one.start, one.size) for one in self.segments)
+    def count(self) -> dict[int, int]:
+        """Count the committed rows of each segment, by its number.
+
+        The headers of frames are enough for that, and of each segment's last frame the payload.
+        """
+        return {
+            one.info.segment: count_rows(one.file, one.start, one.size)
+            for one in self.segments
+            if one.info is not None
+        }
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Every committed row, once, in batches of about 65,000 rows.

@@ -38,6 +38,8 @@ class Salvage:
     rows: int
     lost: tuple[tuple[int, int], ...]
     """Byte ranges of the original that hold no valid frame."""
+    named: bool
+    """Whether the original still says which segment it is."""
 
 
 @contextmanager
@@ -144,7 +146,8 @@ def salvage(segment: Path, out: Path) -> Salvage:
         size = os.fstat(file).st_size
         info, start = _start_of(file, size, segment)
         number = None if info is None else info.segment
-        return _copy(pieces(file, start, size, number), _salvaged(info, out))
+        found = pieces(file, start, size, number)
+        return _copy(found, _salvaged(info, out), named=info is not None)
     finally:
         os.close(file)
 
@@ -159,6 +162,8 @@ class Salvaged:
     rows: int
     lost: tuple[tuple[int, int], ...]
     """Byte ranges of the original that hold no valid frame."""
+    named: bool
+    """Whether the original still says which segment it is."""
 
 
 def salvage_journal(folder: Path) -> list[Salvaged]:
@@ -190,7 +195,7 @@ def _replace(path: Path) -> Salvaged:
     aside = path.with_name(path.name + ".damaged")
     path.replace(aside)
     sync_folder(path.parent)
-    return Salvaged(original=path, aside=aside, rows=saved.rows, lost=saved.lost)
+    return Salvaged(original=path, aside=aside, rows=saved.rows, lost=saved.lost, named=saved.named)
 
 
 def _start_of(file: int, size: int, path: Path) -> tuple[SegmentInfo | None, int]:
@@ -205,7 +210,8 @@ def _salvaged(info: SegmentInfo | None, out: Path) -> SegmentFile:
     if info is None:
         fresh = new_info(epoch=0, worker="salvaged")
     else:
-        fresh = new_info(epoch=info.epoch, worker=info.worker, replaces=info.replaces)
+        replaces = (*info.replaces, info.segment)
+        fresh = new_info(epoch=info.epoch, worker=info.worker, replaces=replaces)
     try:
         return SegmentFile(out, fresh)
     except FileExistsError as error:
@@ -214,7 +220,7 @@ def _salvaged(info: SegmentInfo | None, out: Path) -> SegmentFile:
         ) from error
 
 
-def _copy(found: Iterator[Frame | Gap], target: SegmentFile) -> Salvage:
+def _copy(found: Iterator[Frame | Gap], target: SegmentFile, *, named: bool) -> Salvage:
     frames = rows = 0
     lost: list[tuple[int, int]] = []
     with closing(target):
@@ -225,4 +231,4 @@ def _copy(found: Iterator[Frame | Gap], target: SegmentFile) -> Salvage:
             target.write_payload(piece.payload, plain=piece.plain, rows=piece.rows)
             frames += 1
             rows += piece.rows
-    return Salvage(frames=frames, rows=rows, lost=tuple(lost))
+    return Salvage(frames=frames, rows=rows, lost=tuple(lost), named=named)

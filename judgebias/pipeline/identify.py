@@ -91,7 +91,7 @@ def describe(
         forms={} if old is None else old.forms,
         unrecorded_requests=0 if old is None else old.unrecorded_requests,
         unrecorded_usd=0.0 if old is None else old.unrecorded_usd,
-        held=0 if old is None else old.held,
+        held={} if old is None else old.held,
         epoch=1 if old is None else old.epoch + 1,
         started=utc_now(),
     )

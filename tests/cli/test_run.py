@@ -17,6 +17,7 @@ from judgebias.cli.run import Overrides, overridden
 from judgebias.config import load_run_file
 from judgebias.config.runfile import check_run
 from judgebias.errors import ConfigError
+from judgebias.journal import merge_segments
 from judgebias.pace.budget import Amount
 from judgebias.pipeline.prepare import prepared
 from judgebias.pipeline.spent import spent_so_far
@@ -330,7 +331,7 @@ def test_a_journal_that_lost_a_file_makes_no_tables_until_the_loss_is_accepted(
     for command in (["summarize", str(out)], ["status", str(out)], ["run", str(run)]):
         assert run_app(command) == 2
         said = capsys.readouterr().err
-        assert "the journal holds 0 replies and held 80 before" in said
+        assert "80 replies that the journal held are not there any more" in said
         assert "judgebias salvage" in said
     assert (out / "summary.csv").read_bytes() == (tmp_path / "kept" / "summary.csv").read_bytes()
 
@@ -346,6 +347,44 @@ def test_a_journal_that_lost_a_file_makes_no_tables_until_the_loss_is_accepted(
     same_tables(tmp_path / "kept", out)
 
 
+def test_a_lost_file_is_noticed_however_many_replies_came_since(
+    run: Path, asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    asking.most, asking.end.interrupted = 20, True
+    assert run_app(["run", str(run)]) == 4
+    out = tmp_path / "out"
+    (first,) = (out / "journal").glob("*.seg")
+    noted = (out / "run.json").read_text("utf-8")
+    assert run_app(["run", str(run)]) == 4
+    assert len(list((out / "journal").glob("*.seg"))) == 2
+    # As if the second start had been killed before it noted anything.
+    (out / "run.json").write_text(noted, "utf-8")
+    first.unlink()
+    for command in (["summarize", str(out)], ["run", str(run)]):
+        assert run_app(command) == 2
+        assert "20 replies that the journal held are not there" in capsys.readouterr().err
+    assert run_app(["salvage", str(out)]) == 0
+    assert "20 replies that the journal held are gone" in capsys.readouterr().err
+    assert run_app(["summarize", str(out)]) == 0
+
+
+def test_segments_that_were_merged_are_not_missed_and_the_merged_one_would_be(
+    run: Path, asking: Asking, capsys: Read, tmp_path: Path
+) -> None:
+    asking.most, asking.end.interrupted = 20, True
+    for _ in range(3):
+        assert run_app(["run", str(run)]) == 4
+    out = tmp_path / "out"
+    assert merge_segments(out / "journal", keep_below=2) == 3
+    assert run_app(["summarize", str(out)]) == 0
+    (merged,) = (out / "journal").glob("*.seg")
+    assert run_app(["run", str(run)]) == 4
+    merged.unlink()
+    capsys.readouterr()
+    assert run_app(["summarize", str(out)]) == 2
+    assert "60 replies that the journal held are not there" in capsys.readouterr().err
+
+
 def test_replies_that_a_power_cut_left_half_written_are_not_counted_as_held(
     run: Path, asking: Asking, tmp_path: Path
 ) -> None:
@@ -354,14 +393,14 @@ def test_replies_that_a_power_cut_left_half_written_are_not_counted_as_held(
     out = tmp_path / "out"
     # As if the machine had gone down before its owner noted anything.
     manifest = json.loads((out / "run.json").read_text("utf-8"))
-    (out / "run.json").write_text(json.dumps({**manifest, "held": 0}), "utf-8")
+    (out / "run.json").write_text(json.dumps({**manifest, "held": {}}), "utf-8")
     (segment,) = (out / "journal").glob("*.seg")
     data = segment.read_bytes()
     sector = (len(data) - 1) // 512 * 512
     segment.write_bytes(data[:sector] + bytes(len(data) - sector))
     assert run_app(["reparse", str(out)]) == 0
     assert run_app(["salvage", str(out)]) == 0
-    assert json.loads((out / "run.json").read_text("utf-8"))["held"] == 60
+    assert list(json.loads((out / "run.json").read_text("utf-8"))["held"].values()) == [60]
     asking.asked.clear()
     assert run_app(["run", str(run)]) == 0
     assert len(asking.asked) == 20

@@ -55,7 +55,7 @@ def test_rows_are_counted_by_headers_as_far_as_frames_are_whole(three: Three) ->
     for cut, rows in ((len(data), 4), (frames[2][1] - 1, 3), (frames[1][0] + 5, 1), (10, 0)):
         path.write_bytes(data[:cut])
         with JournalReader(path.parent) as journal:
-            assert journal.count() == rows
+            assert sum(journal.count().values()) == rows
 
 
 def test_what_a_killed_writer_did_not_sync_is_synced_before_it_counts(
@@ -129,7 +129,7 @@ def test_sectors_of_zeros_in_the_last_frame_are_a_torn_tail(tmp_path: Path) -> N
         path.write_bytes(data[:first] + bytes(lost) + data[first + lost :])
         assert ids(path.parent) == ["p1000"]
         with JournalReader(path.parent) as journal:
-            assert journal.count() == 1
+            assert list(journal.count().values()) == [1]
         assert recover(path.parent).torn_bytes == end - start
 
 
