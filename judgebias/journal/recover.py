@@ -6,7 +6,7 @@ import fcntl
 import os
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -206,11 +206,22 @@ def _start_of(file: int, size: int, path: Path) -> tuple[SegmentInfo | None, int
     return (None, 0) if head is None else head
 
 
+def _numbers(folder: Path) -> set[int]:
+    """Give the numbers of the segments that lie in a journal and say who they are."""
+    numbers: set[int] = set()
+    for path in segment_paths(folder):
+        with suppress(JournalDamaged), closing(OpenSegment.open(path)) as segment:
+            numbers |= set() if segment.info is None else {segment.info.segment}
+    return numbers
+
+
 def _salvaged(info: SegmentInfo | None, out: Path) -> SegmentFile:
     if info is None:
         fresh = new_info(epoch=0, worker="salvaged")
     else:
-        replaces = (*info.replaces, info.segment)
+        # A merged segment may be damaged before its sources are deleted: then they count.
+        there = _numbers(out.parent)
+        replaces = (*(number for number in info.replaces if number not in there), info.segment)
         fresh = new_info(epoch=info.epoch, worker=info.worker, replaces=replaces)
     try:
         return SegmentFile(out, fresh)

@@ -371,7 +371,7 @@ def test_a_lost_file_is_noticed_however_many_replies_came_since(
 def test_segments_that_were_merged_are_not_missed_and_the_merged_one_would_be(
     run: Path, asking: Asking, capsys: Read, tmp_path: Path
 ) -> None:
-    asking.most, asking.end.interrupted = 20, True
+    asking.most, asking.end.interrupted = 10, True
     for _ in range(3):
         assert run_app(["run", str(run)]) == 4
     out = tmp_path / "out"
@@ -382,7 +382,7 @@ def test_segments_that_were_merged_are_not_missed_and_the_merged_one_would_be(
     merged.unlink()
     capsys.readouterr()
     assert run_app(["summarize", str(out)]) == 2
-    assert "60 replies that the journal held are not there" in capsys.readouterr().err
+    assert "30 replies that the journal held are not there" in capsys.readouterr().err
 
 
 def test_replies_that_a_power_cut_left_half_written_are_not_counted_as_held(

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from judgebias.errors import JournalDamaged
-from judgebias.journal import JournalReader, Segment, merge_segments, read_journal, recover
+from judgebias.journal import (
+    JournalReader,
+    Segment,
+    merge_segments,
+    read_journal,
+    recover,
+    salvage_journal,
+)
 from judgebias.journal import read as reading
 from tests.journal.sample_rows import ids, row, write
 
@@ -140,3 +147,23 @@ def test_a_segment_that_vanishes_after_it_was_listed_is_looked_for_again(
         reading, "segment_paths", lambda folder: lists.pop() if lists else real(folder)
     )
     assert ids(journal) == ALL
+
+
+def test_salvage_of_a_merged_segment_leaves_the_sources_that_still_lie_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, [row(1)], worker="a")
+    write(tmp_path, [row(2)], worker="b")
+    # The merge is killed before it deletes what it has copied.
+    monkeypatch.setattr("judgebias.journal.merge._delete", lambda *_: None)
+    assert merge_segments(tmp_path, keep_below=2) == 2
+    monkeypatch.undo()
+    (merged,) = tmp_path.glob("*-merged-*.seg")
+    data = bytearray(merged.read_bytes())
+    data[-5] ^= 1
+    merged.write_bytes(bytes(data))
+    (saved,) = salvage_journal(tmp_path)
+    assert (saved.rows, saved.named) == (0, True)
+    assert ids(tmp_path) == ["p1", "p2"]
+    assert merge_segments(tmp_path, keep_below=100) == 0
+    assert ids(tmp_path) == ["p1", "p2"]
