@@ -20,6 +20,8 @@ from tests.server import Limit, Rule, ServerProcess, Setup, faults
 
 Row = dict[str, Any]
 BLOCK = 512
+LATENCIES = ((0.05, 4), (0.2, 16), (2.0, 160), (0.05, 8), (0.2, 32), (2.0, 320))
+"""Latency in seconds, and calls in flight: 80 and 160 calls a second, the server on this machine."""
 
 
 def judge(server: ServerProcess, model: str, **more: Any) -> Mapping[str, Any]:
@@ -54,7 +56,7 @@ def most_within(arrivals: list[float], width: float) -> int:
 def latency(seconds: float) -> list[Row]:
     """(a) Calls per second of the ideal, which is calls in flight over the latency."""
     rows: list[Row] = []
-    for latency_s, window in ((0.05, 8), (0.2, 32), (2.0, 320)):
+    for latency_s, window in LATENCIES:
         for workers in (1, 2):
             ideal = window / latency_s
             pairs = int(ideal * (seconds + 2 * latency_s) / 2)
