@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import signal
 from collections.abc import Iterator, Mapping
@@ -64,10 +65,16 @@ def wire_run(
     return run_file(folder / "run.toml", pairs=pairs, judges=judges, **given)  # type: ignore[arg-type]
 
 
+LOG = logging.getLogger(__name__)
+
+
 def left_behind(folder: Path, text: str) -> list[str]:
     """Name the files below a folder that hold the text."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    return [str(path) for path in files if text.encode() in path.read_bytes()]
+    found = [str(path) for path in files if text.encode() in path.read_bytes()]
+    size = sum(path.stat().st_size for path in files)
+    LOG.info("%s...: %d of %d files, %d bytes, hold it", text[:6], len(found), len(files), size)
+    return found
 
 
 def test_500_pairs_of_two_judges_are_bought_once_and_the_key_is_nowhere(tmp_path, server):
@@ -195,10 +202,11 @@ def test_five_kills_buy_again_only_what_was_in_flight_and_end_in_the_same_bytes(
             wait_for_rows(journal, rows_of(journal) + 50, process)
             # The fleet is whole again; what it does now is lost with the driver.
             kill(process)
-        billed.append(server.bill()["billed"])
+        billed.append((victim, rows_of(journal), server.bill()["billed"]))
     code, said = finish(start(run, "--yes", **KEYS))
     assert code == 0, said
     bill = server.bill()
+    LOG.info("killed, on disk, billed: %s; in the end %s for 1600", billed, bill["billed"])
     assert bill["distinct"] == 1600
     # Sixteen in flight of each judge at each of seven kills.
     assert bill["billed"] <= 1600 + 7 * 32, billed
