@@ -20,10 +20,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from judgebias.errors import JournalDamaged, Stopped
+from judgebias.errors import Stopped
 from judgebias.journal.commit import GroupCommit
 from judgebias.journal.frame import SegmentInfo, encode, pack_frame, pack_head
 from judgebias.journal.merge import merge_segments
+from judgebias.journal.recover import ASIDE
 from judgebias.journal.segment import SUFFIX, Segment, SegmentWriter
 from judgebias.objects import Found, ObjectStore, is_uri
 
@@ -107,16 +108,16 @@ class JournalCopy:
     def __init__(self, store: ObjectStore, folder: Path) -> None:
         self._store = store
         self._folder = folder
-        self._parts: dict[str, int] = {}
-        """Segment -> objects that the copy holds."""
+        self._parts: dict[str, list[str]] = {}
+        """Segment -> the objects that the copy holds, in their order."""
+        self._aside: set[str] = set()
+        """Damaged segments that were put aside, and are on the store."""
 
     def pull(self, *, since_epoch: int = 0) -> None:
         """Fetch what is new, and drop the segments that a merge removed.
 
-        Raises
-        ------
-        JournalDamaged
-            When an object in the middle of a segment is missing.
+        An object that is missing in the middle of a segment leaves a gap in the copy, which every
+        reader finds.
         """
         for _ in range(_TRIES):
             listed = _segments(self._store.list(), since_epoch)
@@ -140,7 +141,7 @@ class JournalCopy:
         Only the run's owner does this. A writer cannot be seen from here, so the segments that
         grew lately are left alone.
         """
-        if sum(self._parts.values()) < KEEP_BELOW:
+        if sum(map(len, self._parts.values())) < KEEP_BELOW:
             return 0
         closed = self._store.now() - CLOSED_AFTER
         listed = _segments(self._store.list(), since_epoch=0)
@@ -156,27 +157,29 @@ class JournalCopy:
 
     def push(self) -> None:
         """Bring a merge or a salvage of the copy to the store: the new first, then the removal."""
-        here = {path.name for path in self._folder.iterdir() if _is_segment(path.name)}
+        names = {path.name for path in self._folder.iterdir()}
+        here = {name for name in names if _is_segment(name)}
         for name in sorted(here - self._parts.keys()):
             self._store.write(_part(name, 0), self._folder / name)
-            self._parts[name] = 1
+            self._parts[name] = [_part(name, 0)]
+        for name in sorted({name for name in names if name.endswith(ASIDE)} - self._aside):
+            self._store.write(name, self._folder / name)
+            self._aside.add(name)
         for name in sorted(self._parts.keys() - here):
-            self._store.remove(_part(name, number) for number in range(self._parts.pop(name)))
+            self._store.remove(self._parts.pop(name))
 
     def _append(self, name: str, parts: list[Found]) -> None:
-        held = self._parts.get(name, 0)
-        if [part.name for part in parts] != [_part(name, n) for n in range(len(parts))]:
-            raise JournalDamaged(
-                f"{self._store.uri}/{name}: objects are missing",
-                expected=f"{_part(name, 0)} to {parts[-1].name}, all of them",
-                do="bring them back from a version or a copy of the bucket",
-            )
-        path = self._folder / name
-        if held == 0 and len(parts) == 1:
-            self._store.fetch(parts[0].name, path)
-        elif held < len(parts):
-            self._join(path, [part.name for part in parts[held:]])
-        self._parts[name] = len(parts)
+        there, held = [part.name for part in parts], self._parts.get(name, [])
+        if held and there[: len(held)] != held:
+            # Somebody removed objects, or brought some back.
+            self._forget(name)
+            held = []
+        path, new = self._folder / name, there[len(held) :]
+        if not held and len(new) == 1:
+            self._store.fetch(new[0], path)
+        elif new:
+            self._join(path, new)
+        self._parts[name] = there
 
     def _join(self, path: Path, names: list[str]) -> None:
         with ThreadPoolExecutor(_AT_ONCE) as pool, path.open("ab") as file:

@@ -16,6 +16,9 @@ from judgebias.journal.frame import Frame, Gap, SegmentInfo, pieces, read_head
 from judgebias.journal.read import OpenSegment, damage, segment_paths
 from judgebias.journal.segment import SegmentFile, new_info, sync_folder
 
+ASIDE = ".damaged"
+"""What the name of a segment ends with that was salvaged."""
+
 _POLL_S = 0.05
 
 
@@ -192,7 +195,7 @@ def _replace(path: Path) -> Salvaged:
     beside.replace(copy)
     sync_folder(path.parent)
     crash_point("salvage:before_aside")
-    aside = path.with_name(path.name + ".damaged")
+    aside = path.with_name(path.name + ASIDE)
     path.replace(aside)
     sync_folder(path.parent)
     return Salvaged(original=path, aside=aside, rows=saved.rows, lost=saved.lost, named=saved.named)

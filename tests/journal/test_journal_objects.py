@@ -18,6 +18,7 @@ from judgebias.journal import (
     objects,
     read_journal,
     recover,
+    salvage_journal,
 )
 from judgebias.objects import ObjectStore
 from tests.bucket import some_id
@@ -128,12 +129,43 @@ def test_a_merge_that_was_cut_counts_nothing_twice(
 
 def test_a_missing_object_is_damage_with_its_place(place: str) -> None:
     put(place, [0], [1], [2])
-    ObjectStore(place).remove(["000001-w0.seg/00000001"])
+    store = ObjectStore(place)
+    store.remove(["000001-w0.seg/00000001"])
     with (
-        pytest.raises(JournalDamaged, match=r"w0\.seg: objects are missing"),
-        journal_folder(place),
+        journal_folder(place) as folder,
+        pytest.raises(JournalDamaged, match=r"w0\.seg: at byte \d+, frames are missing"),
     ):
-        pass
+        read_journal(folder)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_salvage_goes_on_without_an_object_and_keeps_what_was_damaged(
+    lost: int, place: str, tmp_path: Path
+) -> None:
+    put(place, [0], [1], [2])
+    store = ObjectStore(place)
+    store.remove([f"000001-w0.seg/{lost:08d}"])
+    copy = JournalCopy(store, tmp_path)
+    copy.pull()
+    (saved,) = salvage_journal(tmp_path)
+    assert saved.rows == 2
+    copy.push()
+    with journal_folder(place) as folder:
+        assert ids(folder) == [f"p{number}" for number in range(3) if number != lost]
+    left = {found.name for found in store.list()}
+    assert left == {"000001-w0-salvaged.seg/00000000", "000001-w0.seg.damaged"}
+
+
+def test_an_object_that_is_brought_back_is_read_in_its_place(place: str, tmp_path: Path) -> None:
+    put(place, [0], [1], [2])
+    store = ObjectStore(place)
+    data = store.read("000001-w0.seg/00000001")
+    store.remove(["000001-w0.seg/00000001"])
+    copy = JournalCopy(store, tmp_path)
+    copy.pull()
+    store.write_new("000001-w0.seg/00000001", data)
+    copy.pull()
+    assert ids(tmp_path) == ["p0", "p1", "p2"]
 
 
 def test_a_write_without_an_answer_is_written_again_and_counts_once(
