@@ -80,11 +80,14 @@ class StoredRunDir(RunDir):
             self._copy.pull()
 
     def push(self) -> None:
-        """Send every file that was written here since the last time."""
+        """Send every file that was written here since the last time, and remove stale tables."""
         with self._reached():
             for path in sorted(self.path.rglob("*")):
                 if path.is_file() and path.parent != self.journal:
                     self._send(path)
+            if (self.path / "tables").is_dir():
+                there = {found.name for found in self._store.list("tables/")}
+                self._store.remove(name for name in there if not (self.path / name).exists())
             self._copy.push()
 
     def prepare(self) -> None:

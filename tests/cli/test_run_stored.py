@@ -91,6 +91,22 @@ def test_the_other_commands_read_it_too(
 
 @pytest.mark.usefixtures("asking")
 @pytest.mark.slow
+def test_tables_that_a_start_does_not_have_are_not_left_of_an_earlier_one(
+    stored: Path, place: str, tmp_path: Path
+) -> None:
+    store = ObjectStore(place)
+    assert run_app(["run", str(stored)]) == 3
+    both = {found.name for found in store.list("tables/")}
+    assert "tables/agreement.csv" in both
+    pairs = tmp_path / "pairs.jsonl"
+    assert run_app(["run", str(run_file(stored, pairs=pairs, judges=[CALM], out=place))]) == 0
+    alone = {found.name for found in store.list("tables/")}
+    assert alone < both
+    assert "tables/agreement.csv" not in alone
+
+
+@pytest.mark.usefixtures("asking")
+@pytest.mark.slow
 def test_a_pair_is_shown_from_the_run_file_and_from_the_run_itself(
     stored: Path, place: str, capsys: Read
 ) -> None:
