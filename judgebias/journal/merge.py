@@ -100,7 +100,8 @@ def _write(folder: Path, sources: list[_Closed]) -> None:
     info = new_info(
         epoch=max((info.epoch for info in infos), default=0),
         worker="merged",
-        replaces=tuple(info.segment for info in infos),
+        # Those of the sources too: an owner may have noted them before it noted the sources.
+        replaces=tuple(number for info in infos for number in (*info.replaces, info.segment)),
     )
     name = f"{info.epoch:06d}-merged-{info.segment:016x}{SUFFIX}"
     temporary = folder / f".{name}.tmp"

@@ -156,13 +156,14 @@ def scatter(journal: Path, count: int) -> None:
     """Divide the rows of a closed journal among so many segments."""
     with JournalReader(journal) as reader:
         batches = list(reader.batches())
+        replaced = tuple(reader.count())
     old = segment_paths(journal)
     size = -(-sum(batch.num_rows for batch in batches) // count)
     parts = [
         batch.slice(start, size) for batch in batches for start in range(0, batch.num_rows, size)
     ]
     for number, part in enumerate(parts):
-        info = new_info(epoch=1, worker=f"part{number}")
+        info = new_info(epoch=1, worker=f"part{number}", replaces=() if number else replaced)
         file = SegmentFile(journal / f"000001-part{number:03d}.seg", info)
         file.write(part)
         file.close()

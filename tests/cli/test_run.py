@@ -375,14 +375,20 @@ def test_segments_that_were_merged_are_not_missed_and_the_merged_one_would_be(
     for _ in range(3):
         assert run_app(["run", str(run)]) == 4
     out = tmp_path / "out"
+    noted = (out / "run.json").read_text("utf-8")
     assert merge_segments(out / "journal", keep_below=2) == 3
+    assert run_app(["summarize", str(out)]) == 0
+    assert run_app(["run", str(run)]) == 4
+    # Merged twice since an owner noted anything.
+    assert merge_segments(out / "journal", keep_below=2) == 2
+    (out / "run.json").write_text(noted, "utf-8")
     assert run_app(["summarize", str(out)]) == 0
     (merged,) = (out / "journal").glob("*.seg")
     assert run_app(["run", str(run)]) == 4
     merged.unlink()
     capsys.readouterr()
     assert run_app(["summarize", str(out)]) == 2
-    assert "30 replies that the journal held are not there" in capsys.readouterr().err
+    assert "40 replies that the journal held are not there" in capsys.readouterr().err
 
 
 def test_replies_that_a_power_cut_left_half_written_are_not_counted_as_held(
