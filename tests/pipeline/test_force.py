@@ -12,8 +12,6 @@ pytestmark = pytest.mark.ray
 SEED = 20261130
 STEPS_HERE = (
     "reply:before_record*60",
-    "block:before_close*1",
-    "publish:summary.csv",
     "merge:before_delete",
 )
 
