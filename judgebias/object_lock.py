@@ -21,6 +21,7 @@ from secrets import token_hex
 
 from judgebias.errors import Stopped, UsageError
 from judgebias.objects import ChangedError, Found, ObjectStore
+from judgebias.processes import lives
 
 NAME = "owner.lock"
 RENEW_S = 10.0
@@ -186,13 +187,7 @@ def age_s(store: ObjectStore, found: Found) -> float:
 def _lives(said: Mapping[str, object]) -> bool:
     """Tell whether the process of a lock of this host lives; its number may be another's by now."""
     pid = int(str(said["pid"]))
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return _started(pid) == said.get("started")
+    return lives(pid) and _started(pid) == said.get("started")
 
 
 def _started(pid: int) -> str:

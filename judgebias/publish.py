@@ -14,6 +14,7 @@ from secrets import token_hex
 
 from judgebias.crash import crash_point
 from judgebias.errors import UsageError
+from judgebias.processes import lives
 
 _UNFINISHED = re.compile(r"\..+\.([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp")
 
@@ -67,7 +68,7 @@ def remove_unfinished(*folders: Path) -> None:
     """Remove what processes of this host left unfinished when they were killed, folders too."""
     for left in (left for folder in folders for left in folder.glob(".*.tmp")):
         named = _UNFINISHED.fullmatch(left.name)
-        if named is None or named[1] != _host() or _lives(int(named[2])):
+        if named is None or named[1] != _host() or lives(int(named[2])):
             continue
         if left.is_dir():
             shutil.rmtree(left)
@@ -78,16 +79,6 @@ def remove_unfinished(*folders: Path) -> None:
 def _host() -> str:
     # Process ids of another host say nothing here.
     return hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # it is there, and another user's
-    return True
 
 
 def _write_text(path: Path, text: str) -> None:

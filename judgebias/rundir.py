@@ -11,7 +11,7 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -19,8 +19,9 @@ from typing import TextIO
 import polars as pl
 from pydantic import ValidationError
 
+from judgebias.crash import crash_point
 from judgebias.errors import InputError, UsageError
-from judgebias.journal import Recovery, crash_point, merge_segments, recover
+from judgebias.journal import Recovery, merge_segments, recover
 from judgebias.manifest import FORMAT, Manifest, utc_now
 from judgebias.publish import publish, publish_text, remove_unfinished, unfinished
 
@@ -54,6 +55,11 @@ class RunDir:
 
     def push(self) -> None:
         """Have everything that was written here where the run is; a folder always has."""
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Remove files of the run, by their paths in it; those that are not there are no fault."""
+        for name in names:
+            (self.path / name).unlink(missing_ok=True)
 
     def recovered(self) -> Recovery:
         """Mend and merge the journal; only the owner does this, before it asks."""

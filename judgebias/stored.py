@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -80,15 +80,19 @@ class StoredRunDir(RunDir):
             self._copy.pull()
 
     def push(self) -> None:
-        """Send every file that was written here since the last time, and remove stale tables."""
+        """Send every file that was written here since the last time."""
         with self._reached():
             for path in sorted(self.path.rglob("*")):
                 if path.is_file() and path.parent != self.journal:
                     self._send(path)
-            if (self.path / "tables").is_dir():
-                there = {found.name for found in self._store.list("tables/")}
-                self._store.remove(name for name in there if not (self.path / name).exists())
             self._copy.push()
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Remove files of the run, here and there."""
+        listed = list(names)
+        super().drop(listed)
+        with self._reached():
+            self._store.remove(listed)
 
     def prepare(self) -> None:
         """Prove that objects can be written, read and kept from being written twice.

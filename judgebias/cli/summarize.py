@@ -65,9 +65,9 @@ def summarize_run(run: RunDir, screen: Screen) -> Written:
     """Write all tables of a run directory, and its calls."""
     run.pull()
     manifest = run.manifest()
-    check_held(run, manifest)
+    evidence = evidence_of_run(run)
     _write_calls(run, manifest)
-    written = write(evidence_of_run(run), run, screen)
+    written = write(evidence, run, screen)
     if written.n_failed:
         list_used_up(run, manifest)
         run.push()
@@ -95,6 +95,8 @@ def write(evidence: Evidence, out: RunDir, screen: Screen) -> Written:
     """Write all tables and say where they are."""
     written = tabulate(evidence, out.path, say=screen.say)
     out.push()
+    # What an earlier start wrote, of a probe, a rule or more judges, says nothing of this one.
+    out.drop(f"tables/{name}.csv" for name in written.absent)
     screen.say(f"tables are in {out.name}")
     return written
 
@@ -147,14 +149,15 @@ def evidence_of_run(run: RunDir) -> Evidence:
     """Read the journal against the index: what is there, and what the design still expects."""
     manifest = run.manifest()
     check_held(run, manifest)
-    config, expected = manifest.config, expected_of_run(run, manifest)
+    asked = asked_pairs(run, manifest)
+    config, expected = manifest.config, _expected(run, manifest, asked)
     live = live_judges(config)
     # What joins the probe is not missing from the other tables.
     apart = expected.filter(~pl.col("identical"))
     return Evidence(
         judges=tuple(sorted(judge.name for judge in config.judges)),
         repeats=tuple(range(1, config.repeats + 1)),
-        calls=lambda judge: calls_of_run(run, manifest, judge=judge),
+        calls=lambda judge: calls_of_run(run, manifest, asked, judge=judge),
         pairs=run.scan_index(),
         expected=lambda judge: (apart if judge in live else expected).filter(
             pl.col("judge") == judge
@@ -200,11 +203,10 @@ def first_orders(run: RunDir, manifest: Manifest) -> pl.LazyFrame | None:
     return pairs.lazy().select("task", "pair_id", order.alias("first_order"))
 
 
-def calls_of_run(run: RunDir, manifest: Manifest, *, judge: str) -> Calls:
-    """Read a judge's calls of the current input, without the raw replies."""
+def calls_of_run(run: RunDir, manifest: Manifest, asked: pl.DataFrame, *, judge: str) -> Calls:
+    """Read a judge's calls on what `asked_pairs` gives, without the raw replies."""
     replies = read_journal(run.journal, columns=_NEEDED, judge=judge).table
     replies, repeats = _of_judge(replies, manifest, judge), manifest.config.repeats
-    asked = asked_pairs(run, manifest)
     ended, extra = first_wins(_of_design(replies, asked))
     strange = replies.join(asked, on="pair", how="anti") if manifest.probed else replies.clear()
     probe = probe_of_run(run, manifest, judge, strange)
@@ -250,11 +252,11 @@ def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:
     ).filter(pl.col("expects_ab") | pl.col("expects_ba"))
 
 
-def expected_of_run(run: RunDir, manifest: Manifest) -> pl.LazyFrame:
+def _expected(run: RunDir, manifest: Manifest, asked: pl.DataFrame) -> pl.LazyFrame:
     """List what the design asks: one row per judge, pair and repeat."""
     config = manifest.config
     index = run.scan_index().select("pair_id", pair="digest").collect()
-    chosen = index.join(asked_pairs(run, manifest), on="pair").drop("pair")
+    chosen = index.join(asked, on="pair").drop("pair")
     judges = pl.LazyFrame({"judge": [judge.name for judge in config.judges]})
     repeats = pl.LazyFrame({"repeat": range(1, config.repeats + 1)}, {"repeat": pl.Int32})
     return chosen.lazy().join(judges, how="cross").join(repeats, how="cross")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -75,6 +75,8 @@ class Written:
     """Judge -> those of them on self pairs."""
     n_failed: int
     """Calls that ended without a verdict, of all judges."""
+    absent: frozenset[str] = frozenset()
+    """Tables that this start does not have, and an earlier one may have left."""
 
 
 def nothing_written() -> Written:
@@ -170,14 +172,11 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         tables["texts"] = evidence.texts.table()
     if stopping is not None:
         tables["stopping"] = stopping
-    # What an earlier start wrote, of a probe, a rule or more judges, says nothing of this one.
-    for name in _NOT_ALWAYS - tables.keys():
-        (out / "tables" / f"{name}.csv").unlink(missing_ok=True)
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
     if len(evidence.judges) > 1:
         write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path, glob=False)))
-    return written
+    return replace(written, absent=_NOT_ALWAYS - tables.keys())
 
 
 def _written(gathered: _Gathered, length: pl.DataFrame, asked: Collection[str]) -> Written:

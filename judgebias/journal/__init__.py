@@ -7,7 +7,6 @@ can be made again from it.
 
 from judgebias.journal.calls_file import CALL_COLUMNS, write_calls
 from judgebias.journal.commit import GroupCommit
-from judgebias.journal.crash import crash_point
 from judgebias.journal.done import contains, done_keys, failed_tries
 from judgebias.journal.merge import merge_segments
 from judgebias.journal.objects import (
@@ -49,7 +48,6 @@ __all__ = [
     "Salvaged",
     "Segment",
     "contains",
-    "crash_point",
     "create_segment",
     "done_keys",
     "extra_spend",

@@ -21,12 +21,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgebias.crash import crash_point
 from judgebias.journal.read import JournalReader
 from judgebias.journal.rows import SCHEMA
-from judgebias.journal.segment import sync_folder
 from judgebias.journal.table import CALL_KEY, TRY, categories, first_wins
-from judgebias.publish import unfinished
+from judgebias.publish import publish, unfinished
 
 CALL_COLUMNS: Final = (
     "judge",
@@ -76,26 +74,27 @@ def write_calls(folder: Path, out: Path, *, choose: Choice = lambda _, rows: row
 
     `choose` leaves out what the journal keeps and the tables do not count: rows that have left the
     input, judges that have left the run. It is given the columns of `CALL_KEY` and `TRY`.
+
+    Raises
+    ------
+    UsageError
+        The folder cannot be written.
     """
-    temporary, rows = unfinished(out), 0
-    # Replies are for their owner alone.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with (
-                JournalReader(folder) as journal,
-                pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer,
-            ):
-                for judge in _judges(journal):
-                    rows += _write_judge(journal, judge, choose, writer, unfinished(out))
-            file.flush()
-            os.fsync(file.fileno())
-        crash_point("calls:before_rename")
-        temporary.replace(out)
-    except BaseException:
-        temporary.unlink()
-        raise
-    sync_folder(out.parent)
+    rows = 0
+
+    def write(beside: Path) -> None:
+        nonlocal rows
+        # Replies are for their owner alone.
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with (
+            os.fdopen(handle, "wb") as file,
+            JournalReader(folder) as journal,
+            pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer,
+        ):
+            for judge in _judges(journal):
+                rows += _write_judge(journal, judge, choose, writer, unfinished(out))
+
+    publish(out, write)
     return rows
 
 

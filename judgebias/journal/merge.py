@@ -19,8 +19,8 @@ from zlib import crc32
 
 import pyarrow as pa
 
+from judgebias.crash import crash_point
 from judgebias.errors import JournalDamaged
-from judgebias.journal.crash import crash_point
 from judgebias.journal.frame import Frame, decode, plain_bytes
 from judgebias.journal.read import OpenSegment, damage, segment_paths
 from judgebias.journal.segment import FRAME_ROWS, SUFFIX, SegmentFile, new_info, sync_folder

@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from judgebias.crash import crash_point
 from judgebias.errors import JournalDamaged, UsageError
-from judgebias.journal.crash import crash_point
 from judgebias.journal.frame import Frame, Gap, SegmentInfo, pieces, read_head
 from judgebias.journal.read import OpenSegment, damage, segment_paths
 from judgebias.journal.segment import SegmentFile, new_info, sync_folder

@@ -25,8 +25,8 @@ from typing import Protocol, Self, TypeAlias
 import pyarrow as pa
 
 from judgebias.calls import KEY_BYTES
+from judgebias.crash import crash_point
 from judgebias.errors import Stopped, UsageError
-from judgebias.journal.crash import crash_point
 from judgebias.journal.frame import SegmentInfo, encode, pack_frame, pack_head
 from judgebias.journal.rows import Row, batch_of
 

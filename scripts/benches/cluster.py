@@ -21,7 +21,7 @@ from tests.server import Limit, Rule, ServerProcess, Setup, faults
 Row = dict[str, Any]
 BLOCK = 512
 LATENCIES = ((0.05, 4), (0.2, 16), (2.0, 160), (0.05, 8), (0.2, 32), (2.0, 320))
-"""Latency in seconds, and calls in flight: 80 and 160 calls a second, the server on this machine."""
+"""Latency in seconds, and calls in flight: 80 and 160 calls a second."""
 
 
 def judge(server: ServerProcess, model: str, **more: Any) -> Mapping[str, Any]:

@@ -56,7 +56,7 @@ STEPS = (
     Step(at="block:before_close*1", what="in the journal, not acknowledged", whose=WORKER),
     Step(at="lease:before_renewal*4", what="lease answered, not taken", whose=WORKER),
     Step(at="form:before_keep", what="form settled, not kept", whose=DRIVER),
-    Step(at="calls:before_rename", what="calls written", whose=DRIVER, since="finished"),
+    Step(at="publish:calls.parquet", what="calls written", whose=DRIVER, since="finished"),
     Step(at="publish:verdicts.parquet", what="verdicts written", whose=DRIVER, since="finished"),
     Step(at="publish:verdicts.parquet*2", what="panel added", whose=DRIVER, since="finished"),
     Step(at="publish:summary.csv", what="summary written", whose=DRIVER, since="finished"),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgebias.errors import UsageError
 from judgebias.journal import (
     CALL_COLUMNS,
     Row,
@@ -224,7 +225,7 @@ def test_a_failed_write_leaves_the_old_file(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(UsageError, match="No space"):
         write_calls(journal, out)
     assert out.read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"journal", "calls.parquet"}
