@@ -19,7 +19,7 @@ from judgebias.processes import lives
 _UNFINISHED = re.compile(r"\..+\.([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp")
 
 
-def publish(path: Path, write: Callable[[Path], None]) -> None:
+def publish(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file beside its place, push it to the disk, and rename it there.
 
     Parameters

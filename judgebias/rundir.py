@@ -11,7 +11,7 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -228,7 +228,20 @@ class RunDir:
 
     def write_index(self, index: pl.DataFrame) -> None:
         """Write the index of the pairs: what is expected, without a text."""
-        publish(self.index, lambda beside: index.write_parquet(beside, compression="zstd"))
+        self.place_index(lambda beside: index.write_parquet(beside, compression="zstd"))
+
+    @contextmanager
+    def new_index(self) -> Generator[Path]:
+        """Name a file that a survey may write, and `place_index` move; none of it is left."""
+        made = unfinished(self.index)
+        try:
+            yield made
+        finally:
+            made.unlink(missing_ok=True)
+
+    def place_index(self, write: Callable[[Path], object]) -> None:
+        """Have the index written, or moved, to the path that `write` is given."""
+        publish(self.index, write)
 
     def scan_index(self) -> pl.LazyFrame:
         """Read the index lazily.

@@ -10,12 +10,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
-
-import polars as pl
 
 from judgebias.errors import UsageError
 from judgebias.journal import JournalCopy, Recovery, recover
@@ -158,9 +156,9 @@ class StoredRunDir(RunDir):
         with self._reached():
             self._send(self._manifest)
 
-    def write_index(self, index: pl.DataFrame) -> None:
-        """Write the index of the pairs, here and there, with the rows that are not in it."""
-        super().write_index(index)
+    def place_index(self, write: Callable[[Path], object]) -> None:
+        """Have the index written here, and there, with the rows that are not in it."""
+        super().place_index(write)
         with self._reached():
             for path in (self.index, self.rejects):
                 if path.exists():

@@ -125,9 +125,9 @@ def find_pair(run: Run, name: str) -> Pair:
     )
     survey = survey_pairs(spec)
     whole = pl.concat_str("task", pl.lit("/"), "pair_id")
-    found = survey.index.filter((pl.col("pair_id") == name) | (whole == name))
+    found = survey.rows.scan.filter((pl.col("pair_id") == name) | (whole == name)).collect()
     if found.height != 1:
-        raise _not_one(name, found, survey.index)
+        raise _not_one(name, found, survey.rows.scan.head(5).collect())
     row = found.row(0, named=True)
     pairs = read_block(survey.blocks[row["block"]], spec)
     close_readers()

@@ -10,7 +10,7 @@ from judgebias.cli.price import Estimate
 from judgebias.pace.budget import Amount
 from judgebias.pipeline.ready import Ready
 from judgebias.pipeline.spent import bounded, means_so_far, spent_so_far
-from judgebias.pipeline.stopping import draws_of, rule_of, units_of_run
+from judgebias.pipeline.stopping import asked_columns, draws_of, rule_of, units_of_run
 from judgebias.stopping.rule import Units, look
 from judgebias.stopping.settled import UnitsOfRun
 from judgebias.verdicts import Order
@@ -68,8 +68,9 @@ def _stop_lines(ready: Ready) -> Iterator[str]:
     buying = ready.plan.buying
     if buying is None:
         return
-    units = units_of_run(ready.survey.index, ready.plan.design)
-    asked = ready.survey.index.join(units.pairs, left_on="digest", right_on="pair", how="semi")
+    index = asked_columns(ready.survey)
+    units = units_of_run(index, ready.plan.design)
+    asked = index.join(units.pairs, left_on="digest", right_on="pair", how="semi")
     waves = buying.waves(draws_of(asked, seed=buying.seed))
     n, soonest = asked.height, _soonest(ready, units)
     # What is settled grows wave by wave: within one, pairs come back in any order.

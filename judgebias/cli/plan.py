@@ -12,8 +12,7 @@ import typer
 from judgebias.cli.outlook import outlook
 from judgebias.cli.price import Estimate, estimates, line
 from judgebias.config import load_run_file
-from judgebias.design import words_of
-from judgebias.pairs import Reject
+from judgebias.pairs import Reject, Survey
 from judgebias.pipeline.leaking import leaks_of_run
 from judgebias.pipeline.prepare import examined
 from judgebias.pipeline.ready import Ready
@@ -89,7 +88,7 @@ def design_lines(ready: Ready) -> list[str]:
     n, times = asked.n_pairs, "" if repeats == 1 else f", {repeats} times"
     lines: list[str] = []
     if n and orders == "sampled":
-        drawn = "drawn by question" if _questions_repeat(ready.survey.index) else "drawn by pair"
+        drawn = "drawn by question" if _questions_repeat(ready.survey) else "drawn by pair"
         lines.append(
             f'orders = "sampled": {n:,} pairs in one order and {asked.n_both:,} of them in the '
             f"other too ({drawn}): {n + asked.n_both:,} calls a judge{times}"
@@ -108,21 +107,22 @@ def design_lines(ready: Ready) -> list[str]:
     return lines
 
 
-def _questions_repeat(index: pl.DataFrame) -> bool:
-    return bool(index["question_id"].hash().is_duplicated().any())
+def _questions_repeat(survey: Survey) -> bool:
+    found = survey.rows.scan.select(pl.col("question_id").hash().is_duplicated().any())
+    return bool(found.collect().item())
 
 
 def make_plan(ready: Ready, wish: Wish) -> Plan:
     """Count what a run would do."""
     asked = ready.asked
-    index = ready.survey.index
+    rows = ready.survey.rows.scan
     found = tuple(estimates(ready))
-    by_task = index.group_by("task").len().sort("task")
+    by_task = rows.group_by("task").len().sort("task").collect(engine="streaming")
     return Plan(
-        n_pairs=index.height,
+        n_pairs=ready.survey.n_pairs,
         tasks={str(task): int(n) for task, n in by_task.iter_rows()},
-        n_questions=index["question_id"].n_unique(),
-        n_identical=int(index.select(pl.col("identical").sum()).item()),
+        n_questions=int(rows.select(pl.col("question_id").hash().n_unique()).collect().item()),
+        n_identical=int(rows.select(pl.col("identical").sum()).collect().item()),
         n_rejects=ready.survey.n_rejects,
         n_skipped=sum(ready.survey.skipped.values()),
         rejects=tuple(ready.survey.rejects[:SHOWN_REJECTS]),
@@ -141,8 +141,7 @@ def make_plan(ready: Ready, wish: Wish) -> Plan:
 
 
 def _leaks(ready: Ready) -> list[Row]:
-    words = words_of(b"".join(ready.survey.index["digest"]))
-    return leaks_of_run(ready.plan.config, ready.survey, words, ready.plan.design)
+    return leaks_of_run(ready.plan.config, ready.survey, ready.plan.design)
 
 
 def _lines(plan: Plan, design: list[str]) -> list[str]:

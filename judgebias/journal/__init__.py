@@ -7,7 +7,7 @@ can be made again from it.
 
 from judgebias.journal.calls_file import CALL_COLUMNS, write_calls
 from judgebias.journal.commit import GroupCommit
-from judgebias.journal.done import contains, done_keys, failed_tries
+from judgebias.journal.done import contains, done_and_failed, done_keys, failed_tries
 from judgebias.journal.merge import merge_segments
 from judgebias.journal.objects import (
     JournalCopy,
@@ -49,6 +49,7 @@ __all__ = [
     "Segment",
     "contains",
     "create_segment",
+    "done_and_failed",
     "done_keys",
     "extra_spend",
     "failed_tries",

@@ -39,6 +39,8 @@ class Block:
     """The column names of a CSV file."""
     skip: tuple[int, ...] = ()
     """Rows of the block (from 0) that are not judged: rejects, repeats, blank lines."""
+    group: int | None = None
+    """Parquet: the row group it begins in, which can only be read from its start."""
 
     @property
     def n_pairs(self) -> int:
@@ -81,3 +83,5 @@ class Chunk:
     starts: list[int]
     """First byte of each row and of the one after the last; empty for Parquet."""
     header: tuple[str, ...] = ()
+    group: int | None = None
+    """The row group of a Parquet file that it begins in."""

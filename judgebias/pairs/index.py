@@ -33,15 +33,15 @@ INDEX = {
     **dict.fromkeys(LEAK_COLUMNS, pl.String),
 }
 """Columns of `Survey.index`."""
-PRIVATE = {"offset": pl.Int32, "key": pl.UInt64, "rest": pl.UInt64}
-"""Columns that only the search for repeated rows needs: the place in the block, and hashes of
-the pair's key and of all that the digest does not cover."""
+PRIVATE = {"key": pl.UInt64, "rest": pl.UInt64}
+"""Columns that only the search for repeated rows needs: hashes of the pair's key, and of all that
+the digest does not cover."""
 
 _length = Struct("<Q").pack
 
 
 def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
-    """Reduce accepted rows (with their `block`, `offset` and leaks) to rows of the index."""
+    """Reduce accepted rows (with their `block` and leaks) to rows of the index."""
     texts = ("question", "answer_a", "answer_b")
     digests, questions = _hash(frame)
     cluster = {"question": pl.col("question_id"), "pair": pl.lit(None, pl.String)}

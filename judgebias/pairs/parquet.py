@@ -69,7 +69,7 @@ class Rows:
 
     def _move_to(self, first: int) -> None:
         """Stand at a row: read on where that is in the same row group, else open its group."""
-        group, start = self._group_of(first)
+        group, start = self.group_of(first)
         if not max(0, start) <= self.position <= first:
             self._rest = None
             self.position = start
@@ -79,7 +79,8 @@ class Rows:
         while self.position < first:
             self.take(self.position, min(self._batch, first - self.position))
 
-    def _group_of(self, row: int) -> tuple[int, int]:
+    def group_of(self, row: int) -> tuple[int, int]:
+        """Name the row group that a row is in, and the group's first row."""
         start = 0
         for group in range(self._file.metadata.num_row_groups):
             n_rows = self._file.metadata.row_group(group).num_rows
@@ -113,11 +114,11 @@ def read_chunks(source: Source, spec: PairsSpec, header: Header) -> Iterator[Chu
         header.note(rows.names)
         first = 0
         while first < rows.n_rows:
-            frame = rows.take(first, spec.chunk_rows, CHUNK_BYTES)
+            group, frame = rows.group_of(first)[0], rows.take(first, spec.chunk_rows, CHUNK_BYTES)
             if frame.is_empty():
                 raise InputError(f"{source.file} ends at row {first} of {rows.n_rows}")
             faults = _refuse_floats(frame, rows.float_labels)
-            yield Chunk(frame=frame, first_row=first, faults=faults, starts=[])
+            yield Chunk(frame=frame, first_row=first, faults=faults, starts=[], group=group)
             first += frame.height
     finally:
         rows.close()

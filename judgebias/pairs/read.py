@@ -68,7 +68,7 @@ def _read_text(block: Block, spec: PairsSpec) -> Columns:
 
 def _read_parquet(block: Block, spec: PairsSpec) -> Mapping[str, Sequence[object]]:
     key = (block.source, tuple(sorted(spec.names.items())))
-    with ExitStack() as closing:
+    with _PARQUET.reading, ExitStack() as closing:
         rows = _PARQUET.take(key, block.first_row) or Rows(block.source, spec)
         closing.callback(rows.close)
         frame = rows.take(block.first_row, block.n_rows)

@@ -30,6 +30,8 @@ class OpenReaders(Generic[R]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self.reading = threading.Lock()
+        """Held by who reads a block: another block is read on from there, not beside it."""
         self._waiting: list[tuple[object, int, R]] = []
 
     def take(self, key: object, first: int) -> R | None:

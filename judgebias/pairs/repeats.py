@@ -3,55 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from judgebias.errors import InputError
+from judgebias.pairs.index_rows import IndexRows
+
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+Place = Callable[[int], str]
+"""Says where a row of the index lies: file and row."""
 
 _KEY = ("task", "pair_id")
+_FOUND = {"at": pl.Int64, "block": pl.Int32}
 _EXAMPLES = 5
 
-Place = Callable[[int, int], str]
-"""Says where (block, offset) lies: file and row."""
 
+def find_repeats(rows: IndexRows, keys: Hashes, rests: Hashes, place: Place) -> pl.DataFrame:
+    """Find the rows whose key an earlier row has.
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Distinct:
-    """An index without repeated rows."""
-
-    index: pl.DataFrame
-    dropped: pl.DataFrame
-    """Rows of the index that are not judged again."""
-
-
-def drop_repeats(index: pl.DataFrame, place: Place) -> Distinct:
-    """Keep the first row of every key.
-
-    Only rows whose key's hash occurs twice are compared by their names: memory stays at eight
+    Only rows whose key's hash occurs twice are compared by their names: memory stays at a few
     bytes a row unless the input really repeats itself.
+
+    Parameters
+    ----------
+    rows
+        The index.
+    keys, rests
+        Of each row, the hash of its key and of all that its digest does not cover.
+    place
+        Says where a row lies.
+
+    Returns
+    -------
+    DataFrame
+        `at` (the row's place in the index) and its `block`.
 
     Raises
     ------
     InputError
         The same key stands for different pairs.
     """
-    keys = np.sort(index["key"].to_numpy())
-    repeated = np.unique(keys[1:][keys[1:] == keys[:-1]])
+    ordered = np.sort(keys)
+    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     if not repeated.size:
-        return Distinct(index=index, dropped=index.clear())
-    is_suspect = pl.Series(np.isin(index["key"].to_numpy(), repeated))
-    suspects = index.with_row_index("at").filter(is_suspect)
+        return pl.DataFrame(schema=_FOUND)
+    at = np.flatnonzero(np.isin(keys, repeated))
+    suspects = rows.gather(at, *_KEY, "digest", "block").with_columns(
+        at=pl.Series(at), rest=pl.Series(rests[at])
+    )
     later = _compare_with_first(suspects).filter(pl.col("at") != pl.col("first_at"))
     _refuse_different(later, place)
-    keep = np.ones(index.height, dtype=np.bool_)
-    keep[later["at"].to_numpy()] = False
-    return Distinct(index=index.filter(pl.Series(keep)), dropped=later.select(index.columns))
+    return later.select(*_FOUND)
 
 
 def _compare_with_first(suspects: pl.DataFrame) -> pl.DataFrame:
-    names = ("at", "digest", "rest", "block", "offset")
+    names = ("at", "digest", "rest")
     return suspects.with_columns(
         pl.col(name).first().over(_KEY).alias(f"first_{name}") for name in names
     )
@@ -64,7 +73,7 @@ def _refuse_different(later: pl.DataFrame, place: Place) -> None:
         return
     examples = [
         f"  task {row['task']!r}, pair_id {row['pair_id']!r}: "
-        f"{place(row['first_block'], row['first_offset'])} and {place(row['block'], row['offset'])}"
+        f"{place(row['first_at'])} and {place(row['at'])}"
         for row in different.head(_EXAMPLES).iter_rows(named=True)
     ]
     raise InputError(
@@ -74,14 +83,19 @@ def _refuse_different(later: pl.DataFrame, place: Place) -> None:
     )
 
 
-def look_alikes(index: pl.DataFrame) -> list[str]:
+def is_plain(ids: pl.Series) -> bool:
+    """Tell whether no id of these could look like another one: ASCII, and no outer spaces."""
+    return (
+        ids.str.len_bytes().sum() == ids.str.len_chars().sum()
+        and not ids.str.contains(r"^\s|\s$").any()
+    )
+
+
+def look_alikes(rows: IndexRows) -> list[str]:
     """Warn of ids that differ only in Unicode form or in spaces; they stay different pairs."""
-    ids = index["pair_id"]
-    plain = ids.str.len_bytes().sum() == ids.str.len_chars().sum()
-    if plain and not ids.str.contains(r"^\s|\s$").any():
-        return []
-    alike = index.select(*_KEY, ids.str.normalize("NFC").str.strip_chars().alias("alike"))
-    n_alike = index.height - alike.select("task", "alike").unique().height
+    alike = pl.col("pair_id").str.normalize("NFC").str.strip_chars()
+    names = rows.scan.select(pl.struct("task", alike).hash().alias("name"))
+    n_alike = rows.height - int(names.select(pl.col("name").n_unique()).collect().item())
     if not n_alike:
         return []
     return [f"{n_alike} ids differ from another one only in Unicode form or outer spaces"]

@@ -6,27 +6,30 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from judgebias.calls import KEY_BYTES
+from judgebias.design import Words, words_of
 from judgebias.leaks import find_leaks
 from judgebias.pairs.block import Block, Chunk, Faults, Reject, Source
 from judgebias.pairs.check import find_faults, find_leaking
 from judgebias.pairs.columns import fill_labels
 from judgebias.pairs.csv import read_chunks as read_csv
 from judgebias.pairs.header import Header
-from judgebias.pairs.index import INDEX, PRIVATE, to_index
+from judgebias.pairs.index import to_index
+from judgebias.pairs.index_rows import IndexRows, IndexWriter, scan_file
 from judgebias.pairs.jsonl import read_chunks as read_jsonl
 from judgebias.pairs.parquet import read_chunks as read_parquet
-from judgebias.pairs.repeats import drop_repeats, look_alikes
+from judgebias.pairs.repeats import Hashes, find_repeats, is_plain, look_alikes
 from judgebias.pairs.source import check_unchanged, find_sources
 from judgebias.pairs.spec import PairsSpec
 
 KEPT_REJECTS = 1000
 """A survey holds no more rejects than this; `on_reject` is given every one."""
-_MERGED = 64
 _READERS = {"csv": read_csv, "jsonl": read_jsonl, "parquet": read_parquet}
 
 
@@ -36,8 +39,10 @@ class Survey:
 
     blocks: list[Block]
     """All blocks; `blocks[i].number == i`. One without accepted pairs stays, and reads as empty."""
-    index: pl.DataFrame
-    """One row an accepted, distinct pair, in input order; columns as in `INDEX`."""
+    rows: IndexRows
+    """The index: one row an accepted, distinct pair, in input order; columns as in `INDEX`."""
+    digests: Words
+    """The pairs' digests in the same order, shape (n, 2)."""
     rejects: list[Reject]
     """The first thousand."""
     n_rejects: int
@@ -48,12 +53,45 @@ class Survey:
     skipped: dict[str, int]
     """Task -> pairs left out for an identity leak; they are among the rejects."""
 
+    @property
+    def index(self) -> pl.DataFrame:
+        """The whole index in memory, half a kilobyte a pair; a run reads `rows` in parts."""
+        return self.rows.scan.collect()
 
-def survey_pairs(spec: PairsSpec, *, on_reject: Callable[[Reject], None] | None = None) -> Survey:
+    def moved(self, file: Path) -> Survey:
+        """Give the survey with the file of its index at another place."""
+        return replace(self, rows=replace(self.rows, scan=scan_file(file), file=file))
+
+    @property
+    def n_pairs(self) -> int:
+        """Accepted, distinct pairs."""
+        return self.rows.height
+
+    @property
+    def block_of(self) -> npt.NDArray[np.int32]:
+        """The block of each pair."""
+        numbers = np.arange(len(self.blocks), dtype=np.int32)
+        return np.repeat(numbers, [block.n_pairs for block in self.blocks])
+
+
+def survey_pairs(
+    spec: PairsSpec,
+    *,
+    on_reject: Callable[[Reject], None] | None = None,
+    index_file: Path | None = None,
+) -> Survey:
     """Read and check the whole input; keep an index of it and the blocks to read it again by.
 
-    `on_reject` is called with each reject as it is found, so that any number of them can go to a
-    file. It may have been called before an error is raised.
+    Parameters
+    ----------
+    spec
+        The input.
+    on_reject
+        Called with each reject as it is found, so that any number of them can go to a file. It may
+        have been called before an error is raised.
+    index_file
+        The file that the index is written to; None = memory, or a temporary file where the input
+        is large.
 
     Raises
     ------
@@ -61,35 +99,40 @@ def survey_pairs(spec: PairsSpec, *, on_reject: Callable[[Reject], None] | None 
         A file cannot be read, a column is missing, or a key stands for different pairs.
     """
     sources, notices = find_sources(spec)
-    ledger = _Ledger(spec=spec, on_reject=on_reject, notices=notices)
     header = Header(spec)
     empty: list[str] = []
-    for source in sources:
-        before = ledger.n_rows
-        for chunk in _READERS[source.format](source, spec, header):
-            ledger.add(source, chunk)
-        check_unchanged(source)
-        if ledger.n_rows == before:
-            empty.append(source.file)
-    if empty:
-        notices.append(f"no rows in {len(empty)} files: {', '.join(empty[:5])}")
-    notices += header.close()
-    return ledger.close()
+    with IndexWriter(index_file) as writer:
+        ledger = _Ledger(spec=spec, on_reject=on_reject, notices=notices, writer=writer)
+        for source in sources:
+            before = ledger.n_rows
+            for chunk in _READERS[source.format](source, spec, header):
+                ledger.add(source, chunk)
+            check_unchanged(source)
+            if ledger.n_rows == before:
+                empty.append(source.file)
+        if empty:
+            notices.append(f"no rows in {len(empty)} files: {', '.join(empty[:5])}")
+        notices += header.close()
+        return ledger.close()
 
 
 @dataclass(kw_only=True, slots=True)
 class _Ledger:
-    """Gathers chunks into blocks, index and rejects."""
+    """Gathers chunks into blocks, index and rejects; of a pair it holds 32 bytes."""
 
     spec: PairsSpec
     on_reject: Callable[[Reject], None] | None
     notices: list[str]
+    writer: IndexWriter
     n_rows: int = 0
     n_rejects: int = 0
     n_blank_questions: int = 0
     rejects: list[Reject] = field(default_factory=list[Reject])
     blocks: list[Block] = field(default_factory=list[Block])
-    frames: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    digests: list[Words] = field(default_factory=lambda: [np.empty((0, 2), np.uint64)])
+    keys: list[Hashes] = field(default_factory=lambda: [np.empty(0, np.uint64)])
+    rests: list[Hashes] = field(default_factory=lambda: [np.empty(0, np.uint64)])
+    ids_are_plain: bool = True
     skipped: dict[str, int] = field(default_factory=dict[str, int])
 
     def add(self, source: Source, chunk: Chunk) -> None:
@@ -134,9 +177,8 @@ class _Ledger:
     def _cut(
         self, source: Source, chunk: Chunk, skip: list[int], frame: pl.DataFrame
     ) -> pl.DataFrame:
-        """Cut a chunk into blocks, and mark each row with its block and its place there."""
-        places = np.arange(frame.height, dtype=np.int32)
-        numbers, offsets = np.divmod(places, np.int32(self.spec.block_rows))
+        """Cut a chunk into blocks, and mark each row with its block."""
+        numbers = np.arange(frame.height, dtype=np.int32) // np.int32(self.spec.block_rows)
         numbers = numbers + np.int32(len(self.blocks))
         for first in range(0, frame.height, self.spec.block_rows):
             end = min(first + self.spec.block_rows, frame.height)
@@ -150,42 +192,51 @@ class _Ledger:
                     offset=chunk.starts[first] if chunk.starts else 0,
                     length=chunk.starts[end] - chunk.starts[first] if chunk.starts else 0,
                     header=chunk.header,
+                    group=chunk.group,
                     skip=tuple(place - first for place in inside),
                 )
             )
-        return frame.with_columns(block=pl.Series(numbers), offset=pl.Series(offsets))
+        return frame.with_columns(block=pl.Series(numbers))
 
     def _keep(self, index: pl.DataFrame) -> None:
-        self.frames.append(index)
-        if len(self.frames) % _MERGED == 0:
-            self.frames[-_MERGED:] = [pl.concat(self.frames[-_MERGED:], rechunk=True)]
+        self.writer.add(index)
+        self.digests.append(words_of(b"".join(index["digest"])))
+        self.keys.append(index["key"].to_numpy())
+        self.rests.append(index["rest"].to_numpy())
+        self.ids_are_plain = self.ids_are_plain and is_plain(index["pair_id"])
 
     def close(self) -> Survey:
-        empty = pl.DataFrame(schema={**INDEX, **PRIVATE})
-        distinct = drop_repeats(pl.concat([empty, *self.frames]), self._place)
-        self._skip(distinct.dropped)
-        self._note(distinct.dropped.height, distinct.index)
+        rows, digests = self.writer.close(), np.concatenate(self.digests)
+        self.digests.clear()
+        offsets = _Offsets(self.blocks)
+        later = find_repeats(
+            rows, np.concatenate(self.keys), np.concatenate(self.rests), offsets.place
+        )
+        if later.height:
+            self._skip(later, offsets)
+            rows = rows.without(later["at"].to_numpy())
+            digests = np.delete(digests, later["at"].to_numpy(), axis=0)
+        self._note(later.height, rows)
         return Survey(
             blocks=self.blocks,
-            index=distinct.index.select(*INDEX),
+            rows=rows,
+            digests=digests,
             rejects=self.rejects,
             n_rejects=self.n_rejects,
             notices=self.notices,
-            fingerprint=_fingerprint(distinct.index["digest"]),
+            fingerprint=_fingerprint(digests),
             skipped=dict(sorted(self.skipped.items())),
         )
 
-    def _place(self, block: int, offset: int) -> str:
-        found = self.blocks[block]
-        return f"{found.source.file} row {found.first_row + offset + 1}"
-
-    def _skip(self, dropped: pl.DataFrame) -> None:
-        by_block = dropped.group_by("block").agg(pl.col("offset"))
-        for number, offsets in by_block.select("block", "offset").iter_rows():
+    def _skip(self, later: pl.DataFrame, offsets: _Offsets) -> None:
+        """Leave repeated rows out of their blocks."""
+        by_block = later.group_by("block").agg(pl.col("at"))
+        for number, places in by_block.select("block", "at").iter_rows():
             block = self.blocks[number]
-            self.blocks[number] = replace(block, skip=tuple(sorted({*block.skip, *offsets})))
+            more = offsets.within(number, np.array(places)).tolist()
+            self.blocks[number] = replace(block, skip=tuple(sorted({*block.skip, *more})))
 
-    def _note(self, n_repeats: int, index: pl.DataFrame) -> None:
+    def _note(self, n_repeats: int, rows: IndexRows) -> None:
         if n_repeats:
             self.notices.append(f"{n_repeats} rows repeat an earlier row and are judged once")
         if self.n_blank_questions:
@@ -199,9 +250,31 @@ class _Ledger:
                 f"{n_skipped} pairs have an answer that tells who wrote it and are left out"
                 " (on_leak = skip): each is a line among the rejects"
             )
-        if index.is_empty():
+        if not rows.height:
             self.notices.append("no pairs to judge: every figure will be not available")
-        self.notices += look_alikes(index)
+        if not self.ids_are_plain:
+            self.notices += look_alikes(rows)
+
+
+class _Offsets:
+    """Where in its block, and in its file, each row of the index lies; repeats not left out yet."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self._blocks = tuple(blocks)
+        self._starts = np.cumsum([0, *(block.n_pairs for block in blocks)])
+
+    def within(self, number: int, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Give the offsets of rows of the index in their block."""
+        block = self._blocks[number]
+        kept = np.delete(np.arange(block.n_rows), np.array(block.skip, dtype=np.int64))
+        return kept[at - self._starts[number]]
+
+    def place(self, at: int) -> str:
+        """Name the file and the row."""
+        number = int(np.searchsorted(self._starts, at, side="right")) - 1
+        block = self._blocks[number]
+        offset = int(self.within(number, np.array([at]))[0])
+        return f"{block.source.file} row {block.first_row + offset + 1}"
 
 
 def _all_but(n_rows: int, left_out: list[int]) -> pl.Series:
@@ -210,10 +283,7 @@ def _all_but(n_rows: int, left_out: list[int]) -> pl.Series:
     return pl.Series(keep)
 
 
-def _fingerprint(digests: pl.Series) -> str:
+def _fingerprint(digests: Words) -> str:
     """Hash a set of digests whatever their order: their sum, with their number."""
-    total = np.zeros(2, dtype=np.uint64)
-    for part in digests.get_chunks():
-        words = np.frombuffer(b"".join(part.to_list()), dtype=np.uint64).reshape(-1, 2)
-        total += words.sum(axis=0, dtype=np.uint64)
+    total = digests.sum(axis=0, dtype=np.uint64)
     return blake2b(total.tobytes() + len(digests).to_bytes(8), digest_size=KEY_BYTES).hexdigest()

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from itertools import count, groupby
 
+from judgebias.pipeline.stretches import Stretches
 from judgebias.pipeline.suspects import CAREFUL_AFTER, Care, Suspects
 
 OPEN = 3
@@ -28,6 +30,8 @@ class TaskBlock:
     """Calls still to be asked when the run started."""
     wave: int | None = None
     """Under a stop rule: the part of the block that is asked; None = all of it."""
+    stretch: int | None = None
+    """Blocks of one stretch are best read by one worker; None = it does not matter."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,9 +49,7 @@ class BlockQueue:
     """Hands out each block once, and again only when the worker that had it is dead."""
 
     def __init__(self, blocks: Iterable[TaskBlock]) -> None:
-        self._waiting: dict[str, deque[Assignment]] = defaultdict(deque)
-        for block in blocks:
-            self._waiting[block.judge].append(Assignment(block=block))
+        self._waiting = _stretches(blocks)
         self._open: dict[str, list[Assignment]] = defaultdict(list)
         self._dropped: set[str] = set()
         self._careful: deque[Assignment] = deque()
@@ -69,7 +71,7 @@ class BlockQueue:
         ]
         if not ready:
             return None
-        assignment = self._waiting[min(ready, key=everyone.count)].popleft()
+        assignment = self._waiting[min(ready, key=everyone.count)].take(worker)
         self._open[worker].append(assignment)
         return assignment
 
@@ -102,6 +104,8 @@ class BlockQueue:
     def bury(self, worker: str) -> int:
         """Put a dead worker's blocks back to the front; returns how many there were."""
         lost = self._open.pop(worker, [])
+        for waiting in self._waiting.values():
+            waiting.release(worker)
         announced = self._announced.pop(worker, None)
         if worker == self._nurse:
             self._nurse = ""
@@ -114,7 +118,7 @@ class BlockQueue:
             if len(again.again) >= CAREFUL_AFTER:
                 self._careful.appendleft(again)
             else:
-                self._waiting[held.block.judge].appendleft(again)
+                self._waiting[held.block.judge].put_first(again)
         return len(lost)
 
     @property
@@ -138,3 +142,22 @@ class BlockQueue:
         """Whether no block waits and none is open."""
         waiting = any(self._waiting.values()) or bool(self._careful)
         return not waiting and self.idle
+
+
+def _stretches(blocks: Iterable[TaskBlock]) -> dict[str, Stretches[Assignment]]:
+    """Divide each judge's blocks into their stretches, in order."""
+    by_judge: dict[str, list[TaskBlock]] = {}
+    for block in blocks:
+        by_judge.setdefault(block.judge, []).append(block)
+    alone = count()
+
+    def of_block(block: TaskBlock) -> tuple[bool, int]:
+        return (True, next(alone)) if block.stretch is None else (False, block.stretch)
+
+    return {
+        judge: Stretches(
+            [Assignment(block=block) for block in stretch]
+            for _, stretch in groupby(its, key=of_block)
+        )
+        for judge, its in by_judge.items()
+    }

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from judgebias.config import RunConfig
@@ -18,22 +20,30 @@ _KEY = ["task", "pair_id"]
 _OUT = "kept and are out of the tables"
 
 
-def changes_of_input(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
+def changes_of_input(old: pl.LazyFrame, new: pl.LazyFrame) -> list[str]:
     """Compare two indexes by pair and by content; re-ordered rows are no change."""
-    both = old.select(*_KEY, "digest").join(
-        new.select(*_KEY, now="digest"), on=_KEY, how="full", coalesce=True
+    (old_keys, before), (new_keys, now) = _hashes(old), _hashes(new)
+    both, at_old, at_new = np.intersect1d(
+        old_keys, new_keys, assume_unique=True, return_indices=True
     )
-    counts = both.select(
-        added=pl.col("digest").is_null().sum(),
-        removed=pl.col("now").is_null().sum(),
-        edited=(pl.col("digest") != pl.col("now")).sum(),
-    ).row(0, named=True)
+    counts = {
+        "added": len(new_keys) - len(both),
+        "removed": len(old_keys) - len(both),
+        "edited": int((before[at_old] != now[at_new]).sum()),
+    }
     words = {
         "added": "rows were added to the input and will be judged",
         "removed": "rows left the input: their replies are kept and are out of the tables",
         "edited": "rows were edited and will be judged anew: old replies are out of the tables",
     }
     return [f"{counts[what]} {sentence}" for what, sentence in words.items() if counts[what]]
+
+
+def _hashes(index: pl.LazyFrame) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Hash each pair's key and its content: sixteen bytes a pair, however long its names are."""
+    found = index.select(key=pl.struct(_KEY).hash(), content=pl.col("digest").hash())
+    frame = found.collect(engine="streaming")
+    return frame["key"].to_numpy(), frame["content"].to_numpy()
 
 
 def changes_of_run(

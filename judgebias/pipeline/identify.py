@@ -81,7 +81,7 @@ def describe(
         identities=merged,
         fingerprints={name: fingerprint(fields).hex() for name, fields in merged.items()},
         input_fingerprint=survey.fingerprint,
-        n_pairs=survey.index.height,
+        n_pairs=survey.n_pairs,
         n_rejects=survey.n_rejects,
         skipped=survey.skipped,
         pairs_below=design.pairs_below,

@@ -5,23 +5,26 @@ What a template or a rubric names goes to the judge with every pair, so it is lo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from judgebias.config import RunConfig, WireJudge
-from judgebias.design import Design, Words
+from judgebias.design import Design
 from judgebias.families import judge_families
 from judgebias.judges.opening import template_of
-from judgebias.leaks import leaks_of_text
+from judgebias.leaks import LEAK_COLUMNS, leaks_of_text
 from judgebias.pairs import Survey
 from judgebias.summary.figures import Row
 from judgebias.summary.leaks import leak_rows
 
 
-def leaks_of_run(config: RunConfig, survey: Survey, words: Words, design: Design) -> list[Row]:
+def leaks_of_run(config: RunConfig, survey: Survey, design: Design) -> list[Row]:
     """Count the leaks that each judge would be shown, per task and over ALL."""
-    chosen = survey.index.filter(pl.Series(design.chosen(words)))
+    # As categories, a pair takes twelve bytes however long the names are.
+    names = survey.rows.scan.select(pl.col("task", *LEAK_COLUMNS).cast(pl.Categorical))
+    chosen = names.collect(engine="streaming").filter(design.chosen(survey.digests))
     families = judge_families(config)
     return [
         row
@@ -30,9 +33,8 @@ def leaks_of_run(config: RunConfig, survey: Survey, words: Words, design: Design
     ]
 
 
-def template_leaks(config: RunConfig, survey: Survey, base: Path) -> list[str]:
+def template_leaks(config: RunConfig, models: Sequence[str], base: Path) -> list[str]:
     """Say which judges are told a model's name by their own template, rubric or criteria."""
-    models = pl.concat([survey.index["model_a"], survey.index["model_b"]]).drop_nulls().unique()
     lines: list[str] = []
     for judge in config.judges:
         if isinstance(judge, WireJudge):

@@ -11,10 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from judgebias.config import FunctionJudge, ReplayJudge, RunConfig, WireJudge
-from judgebias.design import Design, Words, question_words, words_of
+from judgebias.design import Design, Words
 from judgebias.errors import ConfigError, JudgebiasError
 from judgebias.families import families_of, judge_families, own_family_warnings
 from judgebias.held import with_held
@@ -42,6 +40,7 @@ from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready, make_ready
 from judgebias.pipeline.spent import check_prices
 from judgebias.pipeline.stopping import buying_order_of
+from judgebias.pipeline.surveyed import models_of, questions_of, rows_of_items
 from judgebias.pipeline.texts import notices_of_probe, notices_of_texts
 from judgebias.pipeline.unbuilt import refuse_unbuilt
 from judgebias.rundir import RunDir
@@ -87,10 +86,11 @@ def prepared(
     rundir = _checked(config, base, only)
     _open_keys(config, base, only)
     rundir.prepare()
-    with rundir.owned(take_over=take_over):
-        to_file = partial(_survey_to_file, rundir=rundir)
+    with rundir.owned(take_over=take_over), rundir.new_index() as made:
+        to_file = partial(_survey_to_file, rundir=rundir, index_file=made)
         checked = _read(config, base, rundir, limit, only, to_file, probe=probe)
-        rundir.write_index(checked.survey.index)
+        rundir.place_index(made.replace)
+        checked = replace(checked, survey=checked.survey.moved(rundir.index))
         torn = _recovered(rundir)
         rundir.write_manifest(with_held(rundir, checked.manifest))
         yield _ready(config, base, rundir, checked, only, torn)
@@ -111,7 +111,6 @@ def examined(config: RunConfig, *, base: Path, limit: int = 0, only: tuple[str, 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Checked:
     survey: Survey
-    words: Words
     design: Design
     """What this start asks of the pairs."""
     items: Words
@@ -179,26 +178,24 @@ def _read(
     if old is not None:
         check_same(old, identities)
     survey = survey_by(_spec(config, base))
-    words = words_of(b"".join(survey.index["digest"]))
-    questions = question_words(survey.index["question_id"], config.orders)
+    words, questions = survey.digests, questions_of(survey, config.orders)
     design = drawn_design(config, words, limit, questions=questions, old=old)
     kept = untouched(design, old) if probe else design
-    notices = [*survey.notices, *notices_of_texts(config, survey.index)]
-    models = pl.concat([survey.index["model_a"], survey.index["model_b"]]).drop_nulls().unique()
+    notices = [*survey.notices, *notices_of_texts(config, survey)]
+    models = models_of(survey)
     notices += own_family_warnings(judge_families(config), models, families_of(config))
-    leaks = leaks_of_run(config, survey, words, design)
-    notices += [*leak_words(leaks, config.on_leak), *template_leaks(config, survey, base)]
+    leaks = leaks_of_run(config, survey, design)
+    notices += [*leak_words(leaks, config.on_leak), *template_leaks(config, models, base)]
     if old is not None:
-        if rundir.index.exists():
-            notices += changes_of_input(rundir.scan_index().collect(), survey.index)
-        else:
+        if not rundir.index.exists():
             notices.append(f"{rundir.index} was missing and is written again")
+        elif old.input_fingerprint != survey.fingerprint:
+            notices += changes_of_input(rundir.scan_index(), survey.rows.scan)
         notices += changes_of_run(old, config, kept, words, only, questions)
-    items = draw_items(survey.index, count=config.self_pair, seed=config.seed)
+    items = draw_items(rows_of_items(survey, config), count=config.self_pair, seed=config.seed)
     notices += notices_of_probe(config, items.height)
     return _Checked(
         survey=survey,
-        words=words,
         items=item_words(items),
         design=replace(design, pairs_below=0) if probe else design,
         manifest=describe(config, old, identities, survey, kept, base),
@@ -230,7 +227,7 @@ def _ready(
         buying=buying_order_of(config, checked.survey, checked.design),
     )
     notices = (*checked.notices, *more)
-    return make_ready(plan, rundir, checked.survey, checked.words, only, notices)
+    return make_ready(plan, rundir, checked.survey, only, notices)
 
 
 def _spec(config: RunConfig, base: Path) -> PairsSpec:
@@ -245,8 +242,8 @@ def _spec(config: RunConfig, base: Path) -> PairsSpec:
     )
 
 
-def _survey_to_file(spec: PairsSpec, rundir: RunDir) -> Survey:
-    """Survey the pairs; rejected rows, however many, go straight to their file."""
+def _survey_to_file(spec: PairsSpec, rundir: RunDir, index_file: Path) -> Survey:
+    """Survey the pairs; the index and rejected rows, however many, go straight to their files."""
     temporary = rundir.rejects.with_suffix(".tmp")
     with temporary.open("w", encoding="utf-8") as file:
 
@@ -254,7 +251,7 @@ def _survey_to_file(spec: PairsSpec, rundir: RunDir) -> Survey:
             file.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
 
         try:
-            survey = survey_pairs(spec, on_reject=reject)
+            survey = survey_pairs(spec, on_reject=reject, index_file=index_file)
         except JudgebiasError:
             temporary.unlink()
             raise

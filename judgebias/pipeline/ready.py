@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from judgebias.calls import KEY_BYTES
-from judgebias.design import Words, question_words
-from judgebias.journal import done_keys, failed_tries
+from judgebias.design import Mask
+from judgebias.journal import done_and_failed
 from judgebias.pairs import Survey
 from judgebias.pipeline.blocks import TaskBlock
-from judgebias.pipeline.left import Counts, Done, Left
+from judgebias.pipeline.left import Done, Left, LeftOfJudge, Numbers
 from judgebias.pipeline.plan import RunPlan
-from judgebias.pipeline.stopping import concluded, in_waves
+from judgebias.pipeline.stopping import concluded, waves_of
+from judgebias.pipeline.surveyed import questions_of
 from judgebias.pipeline.used_up import split_tries
 from judgebias.rundir import RunDir
 from judgebias.self_pairs import is_probed
@@ -65,50 +66,36 @@ class Ready:
 
 
 def make_ready(
-    plan: RunPlan,
-    rundir: RunDir,
-    survey: Survey,
-    words: Words,
-    only: tuple[str, ...],
-    notices: tuple[str, ...],
+    plan: RunPlan, rundir: RunDir, survey: Survey, only: tuple[str, ...], notices: tuple[str, ...]
 ) -> Ready:
     """Compare the design with the journal."""
     names = [judge.name for judge in plan.config.judges if not only or judge.name in only]
     mine = {name: plan.fingerprints[name] for name in names}
     done, tried, given_up = _done(plan, rundir, mine)
-    orders = plan.design.asked(
-        words, question_words(survey.index["question_id"], plan.design.orders)
-    )
-    left = Left(plan=plan, survey=survey, words=words, orders=orders, done=done)
+    orders = plan.design.asked(survey.digests, questions_of(survey, plan.design.orders))
+    left = Left(plan=plan, survey=survey, orders=orders, done=done)
     items = {order: left.items(order) for order in Order}
     over = concluded(plan, rundir, survey, names)
-    per_pair = {
-        name: left.pairs(fingerprint) * (name not in over) for name, fingerprint in mine.items()
+    parts, n_parts = _parts(plan, survey)
+    found = {
+        name: left.of_judge(name, items, parts, n_parts, concluded=name in over) for name in names
     }
-    per_item = {name: left.self_pairs(name, items) for name in names}
-    asked = Asked(
-        n_ab=int(orders[Order.AB].sum()),
-        n_ba=int(orders[Order.BA].sum()),
-        n_both=int((orders[Order.AB] & orders[Order.BA]).sum()),
-        n_items=sum(int(chosen.sum()) for chosen in items.values()),
-    )
+    asked = _asked(orders, items)
     probed = {judge.name for judge in plan.config.judges if is_probed(judge)}
     per_repeat = {
         name: asked.n_ab + asked.n_ba + asked.n_items * (name in probed) for name in names
     }
-    of_items = {name: sum(per_item[name].values(), 0 * per_pair[name]) for name in names}
-    calls = {name: per_pair[name] + of_items[name] for name in names}
     return Ready(
         plan=plan,
         rundir=rundir,
         survey=survey,
-        blocks=in_waves(_blocks(survey, calls), plan, survey, per_pair, of_items),
+        blocks=_blocks(plan, found, n_parts),
         done=done,
         tried=tried,
         asked=asked,
         expected={name: n * plan.design.repeats for name, n in per_repeat.items()},
-        missing={name: int(n.sum()) for name, n in calls.items()},
-        text_bytes={name: left.n_bytes(per_pair[name], per_item[name]) for name in names},
+        missing={name: its.calls for name, its in found.items()},
+        text_bytes={name: its.n_bytes for name, its in found.items()},
         concluded=over,
         notices=(
             *notices,
@@ -118,19 +105,52 @@ def make_ready(
     )
 
 
-def _blocks(survey: Survey, per_pair: Mapping[str, Counts]) -> tuple[TaskBlock, ...]:
-    """Make a task block per block and judge that has something left, judges in turn."""
-    block_of, n_blocks = survey.index["block"].to_numpy(), len(survey.blocks)
-    left = {
-        name: np.bincount(block_of, weights=calls, minlength=n_blocks).astype(np.int64)
-        for name, calls in per_pair.items()
-    }
-    return tuple(
-        TaskBlock(judge=name, number=block, n_calls=int(calls[block]))
-        for block in range(n_blocks)
-        for name, calls in left.items()
-        if calls[block]
+def _asked(orders: Mapping[Order, Mask], items: Mapping[Order, Mask]) -> Asked:
+    return Asked(
+        n_ab=int(orders[Order.AB].sum()),
+        n_ba=int(orders[Order.BA].sum()),
+        n_both=int((orders[Order.AB] & orders[Order.BA]).sum()),
+        n_items=sum(int(chosen.sum()) for chosen in items.values()),
     )
+
+
+def _parts(plan: RunPlan, survey: Survey) -> tuple[Numbers | None, int]:
+    """Tell the part each pair is asked in: its block, or under a stop rule its wave and block.
+
+    The parts of the first wave come first and are numbered as their blocks.
+    """
+    waves, n_blocks = waves_of(plan, survey), len(survey.blocks)
+    if waves is None or plan.buying is None:
+        return None, n_blocks
+    return waves * n_blocks + survey.block_of, plan.buying.n_waves * n_blocks
+
+
+def _blocks(plan: RunPlan, found: Mapping[str, LeftOfJudge], n_parts: int) -> tuple[TaskBlock, ...]:
+    """Make a task block per part and judge that has something left, judges in turn."""
+    n_blocks, stretches = len(plan.blocks), _stretches(plan)
+    return tuple(
+        TaskBlock(
+            judge=name,
+            number=part % n_blocks,
+            n_calls=int(its.parts[part]),
+            wave=None if plan.buying is None else part // n_blocks,
+            stretch=stretches[part % n_blocks],
+        )
+        for part in range(n_parts)
+        for name, its in found.items()
+        if its.parts[part]
+    )
+
+
+def _stretches(plan: RunPlan) -> list[int | None]:
+    """Number the row groups that the blocks are in; the order of waves is worth more."""
+    numbers: dict[tuple[str, int], int] = {}
+    return [
+        None
+        if block.group is None or plan.buying is not None
+        else numbers.setdefault((block.source.file, block.group), len(numbers))
+        for block in plan.blocks
+    ]
 
 
 def _done(
@@ -142,8 +162,7 @@ def _done(
     """
     if not rundir.journal.is_dir():
         return np.empty((2, 0), dtype=np.uint64), {}, []
-    done = done_keys(rundir.journal, mine)
-    tries = failed_tries(rundir.journal, mine, done)
+    done, tries = done_and_failed(rundir.journal, mine)
     if not tries.height:
         return done, {}, []
     used_up, again = split_tries(tries, plan.config)

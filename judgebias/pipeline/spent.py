@@ -15,6 +15,7 @@ from judgebias.pace.budget import Amount, Grant, Spending, Tariff, worst_usd
 from judgebias.pace.wallet import Wallet
 from judgebias.pipeline.plan import RunPlan
 from judgebias.pipeline.ready import Ready
+from judgebias.pipeline.surveyed import numbers_of
 from judgebias.progress import BudgetState
 
 
@@ -62,7 +63,7 @@ def spent_so_far(ready: Ready) -> Amount:
     rows = read_journal(ready.rundir.journal, columns=("judge", "attempts", "cost_usd")).table
     tariff = tariff_of(ready.plan)
     # A pair of the probe shows one answer twice.
-    most = 2 * int(ready.survey.index["n_bytes"].max() or 0)  # pyright: ignore[reportArgumentType]
+    most = 2 * int(numbers_of(ready.survey, "n_bytes").max(initial=0))
     # Judges that left the run file or were renamed spent of the same budget.
     others = rows.filter(~pl.col("judge").cast(pl.String).is_in(list(tariff.judges)))
     spent = Amount(calls=int(others["attempts"].sum()), usd=float(others["cost_usd"].sum()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
 import numpy as np
@@ -16,7 +16,6 @@ from judgebias.design import Design, words_of
 from judgebias.errors import JudgebiasError
 from judgebias.journal import journal_folder
 from judgebias.pairs import Survey
-from judgebias.pipeline.blocks import TaskBlock
 from judgebias.pipeline.plan import RunPlan
 from judgebias.rundir import RunDir
 from judgebias.stopping.rule import ALPHA, Rule
@@ -41,11 +40,16 @@ def buying_order_of(config: RunConfig, survey: Survey, design: Design) -> Buying
     """Order what a run asks; None without a stop rule."""
     if not config.stop.asked:
         return None
-    index = survey.index
+    index = asked_columns(survey)
     draws = draws_of(index, seed=config.seed)[_is_asked(index, design)]
     return buying_order(
         draws, seed=config.seed, cluster=config.cluster, n_blocks=len(survey.blocks)
     )
+
+
+def asked_columns(survey: Survey) -> pl.DataFrame:
+    """Read what the units of a run are told by."""
+    return survey.rows.scan.select("digest", "cluster", "identical").collect()
 
 
 def units_of_run(index: pl.DataFrame, design: Design) -> UnitsOfRun:
@@ -60,42 +64,11 @@ def draws_of(index: pl.DataFrame, *, seed: int) -> Draws:
     return unit_draws(index["cluster"], index["digest"], seed=seed)
 
 
-def in_waves(
-    blocks: tuple[TaskBlock, ...],
-    plan: RunPlan,
-    survey: Survey,
-    per_pair: Mapping[str, npt.NDArray[np.int64]],
-    of_items: Mapping[str, npt.NDArray[np.int64]],
-) -> tuple[TaskBlock, ...]:
-    """Divide task blocks into their waves, the waves in order; as they are without a stop rule.
-
-    The calls of the probe (`of_items`, by the pair whose text it is) all go with the first wave.
-    """
-    buying = plan.buying
-    if buying is None:
-        return blocks
-    wave = buying.waves(draws_of(survey.index, seed=buying.seed))
-    block = survey.index["block"].to_numpy()
-    place = wave * len(survey.blocks) + block
-    length = buying.n_waves * len(survey.blocks)
-    left = {
-        name: (
-            np.bincount(place, weights=calls, minlength=length)
-            + np.bincount(block, weights=of_items[name], minlength=length)
-        ).astype(np.int64)
-        for name, calls in per_pair.items()
-    }
-    return tuple(
-        TaskBlock(
-            judge=name,
-            number=part % len(survey.blocks),
-            n_calls=int(calls[part]),
-            wave=part // len(survey.blocks),
-        )
-        for part in range(length)
-        for name, calls in left.items()
-        if calls[part]
-    )
+def waves_of(plan: RunPlan, survey: Survey) -> npt.NDArray[np.int64] | None:
+    """Tell the wave of each pair; None without a stop rule."""
+    if plan.buying is None:
+        return None
+    return plan.buying.waves(draws_of(asked_columns(survey), seed=plan.buying.seed))
 
 
 def concluded(
@@ -169,7 +142,7 @@ class StopWatch:
 class _Looks:
     def __init__(self, plan: RunPlan, survey: Survey) -> None:
         self._plan = plan
-        self._units = units_of_run(survey.index, plan.design)
+        self._units = units_of_run(asked_columns(survey), plan.design)
         self._rule = rule_of(plan.config)
 
     def reason(self, judge: str) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebias.calls import call_key, call_mask
-from judgebias.journal import Row, contains, done_keys, failed_tries
+from judgebias.journal import Row, contains, done_and_failed, done_keys, failed_tries
 from judgebias.replies import FailureKind, Reply
 from judgebias.verdicts import Order, Slot
 from tests.journal.sample_rows import FINGERPRINT, row, write
@@ -50,6 +50,9 @@ def test_done_are_the_keys_of_calls_with_a_verdict(rows: list[Row]) -> None:
         write(Path(name), rows[:20], rows[20:])
         done = done_keys(Path(name), JUDGES)
         failed = failed_tries(Path(name), JUDGES, done)
+        done_at_once, failed_at_once = done_and_failed(Path(name), JUDGES)
+    assert done_at_once.tolist() == done.tolist()
+    assert failed_at_once.equals(failed)
     verdicts = {key_of(made) for made in rows if made.reply.slot is not None}
     failures = {key_of(made) for made in rows if made.reply.slot is None} - verdicts
     found = [done[:, at].tobytes() for at in range(done.shape[1])]

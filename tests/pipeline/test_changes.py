@@ -37,11 +37,11 @@ OLD = index(("1", "a"), ("2", "b"), ("3", "c"))
     ],
 )
 def test_rows_are_known_by_their_content(new: pl.DataFrame, said: list[str]) -> None:
-    found = changes_of_input(OLD, new)
+    found = changes_of_input(OLD.lazy(), new.lazy())
     assert len(found) == len(said)
     assert all(line.startswith(start) for line, start in zip(found, said, strict=True))
 
 
 def test_the_same_id_in_another_task_is_another_pair() -> None:
     moved = OLD.with_columns(task=pl.lit("u"))
-    assert [line.split()[0] for line in changes_of_input(OLD, moved)] == ["3", "3"]
+    assert [line.split()[0] for line in changes_of_input(OLD.lazy(), moved.lazy())] == ["3", "3"]
