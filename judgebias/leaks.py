@@ -131,6 +131,8 @@ _SELF: Final = (
 )
 _NAME: Final = rf"{_B}(?:{'|'.join(_DISTINCT)})"
 _FOUND: Final = (f"(?i:{_SELF})", f"(?i-u:{_NAME})")
+_SMALL: Final = f"(?-u:{_NAME})"
+"""The names in ASCII text of small letters."""
 
 _TELLING: Final = re.compile(r"[^\W\d_].*[0-9._/:-]|[0-9._/:-].*[^\W\d_]")
 _LEAST_VALUE = 3
@@ -155,16 +157,7 @@ def find_leaks(pairs: pl.DataFrame) -> list[pl.Series]:
 
 def _leaks_of(pairs: pl.DataFrame, side: str, column: str, patterns: Sequence[str]) -> pl.Series:
     texts = pairs.select(text=f"answer_{side}")
-    # Most answers hold nothing: only those in which a pattern is found are taken apart.
-    hits = texts.lazy().select(
-        pl.col("text").str.contains(pattern).alias(pattern) for pattern in patterns
-    )
-    places = (
-        hits.collect()
-        .select(pl.any_horizontal(pl.all().fill_null(value=False)))
-        .to_series()
-        .arg_true()
-    )
+    places = _candidates(texts["text"], patterns)
     few = pairs[places].select(
         "question", "model_a", "model_b", pl.col(f"answer_{side}").alias("answer")
     )
@@ -179,6 +172,26 @@ def _leaks_of(pairs: pl.DataFrame, side: str, column: str, patterns: Sequence[st
         leaks = _told(said, named, asked) | _own(answer, models, asked)
         told[place] = SEPARATOR.join(sorted(leaks)) or None
     return pl.Series(column, told, dtype=pl.String)
+
+
+def _candidates(texts: pl.Series, patterns: Sequence[str]) -> pl.Series:
+    """Find the texts in which a pattern is found: most hold nothing, and only these are taken apart.
+
+    In small letters the names are found twice as fast. Only ASCII is cheap to put in small letters,
+    and a text that is found there for nothing is told by the patterns themselves.
+    """
+    plain = (texts.str.len_bytes() == texts.str.len_chars()).fill_null(value=True)
+    rows = pl.DataFrame({"text": texts}).with_row_index("row")
+    text = pl.col("text")
+    others = [text.str.contains(pattern) for pattern in patterns if pattern != _FOUND[1]]
+    found = [
+        rows.filter(which).filter(pl.any_horizontal(*others, names).fill_null(value=False))["row"]
+        for which, names in (
+            (plain, text.str.to_lowercase().str.contains(_SMALL)),
+            (~plain, text.str.contains(_FOUND[1])),
+        )
+    ]
+    return pl.concat(found).sort()
 
 
 def leaks_of_text(text: str, values: Iterable[str] = ()) -> list[str]:

@@ -58,15 +58,19 @@ def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
             pl.col("answer_a").hash().alias("text_id_a"),
             pl.col("answer_b").hash().alias("text_id_b"),
             (pl.col("answer_a") == pl.col("answer_b")).alias("identical"),
-            *(
-                density.cast(pl.Float32)
-                for density in pair_densities(pl.col("answer_a"), pl.col("answer_b"))
-            ),
+            *_densities(frame),
             pl.sum_horizontal(pl.col(texts).str.len_bytes().cast(pl.Int64)).alias("n_bytes"),
         )
         .with_columns(cluster.get(spec.cluster, pl.col("cluster")).alias("cluster"))
         .select(*INDEX, *PRIVATE)
     )
+
+
+def _densities(frame: pl.DataFrame) -> list[pl.Series]:
+    # Lazily: what the densities have in common is then made once.
+    densities = pair_densities(pl.col("answer_a"), pl.col("answer_b"))
+    found = frame.lazy().select(density.cast(pl.Float32) for density in densities)
+    return found.collect().get_columns()
 
 
 def _hash(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
