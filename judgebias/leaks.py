@@ -175,10 +175,9 @@ def _leaks_of(pairs: pl.DataFrame, side: str, column: str, patterns: Sequence[st
 
 
 def _candidates(texts: pl.Series, patterns: Sequence[str]) -> pl.Series:
-    """Find the texts in which a pattern is found: most hold nothing, and only these are taken apart.
+    """Find the texts in which a pattern is found: only these are taken apart, most hold nothing.
 
-    In small letters the names are found twice as fast. Only ASCII is cheap to put in small letters,
-    and a text that is found there for nothing is told by the patterns themselves.
+    Names are found twice as fast in small letters, which only ASCII is cheaply put in.
     """
     plain = (texts.str.len_bytes() == texts.str.len_chars()).fill_null(value=True)
     rows = pl.DataFrame({"text": texts}).with_row_index("row")

@@ -41,7 +41,7 @@ _length = Struct("<Q").pack
 
 
 def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
-    """Reduce accepted rows (with their `block` and leaks) to rows of the index."""
+    """Reduce accepted rows, with their leaks, to rows of the index that lack their `block`."""
     texts = ("question", "answer_a", "answer_b")
     digests, questions = _hash(frame)
     cluster = {"question": pl.col("question_id"), "pair": pl.lit(None, pl.String)}
@@ -62,7 +62,7 @@ def to_index(frame: pl.DataFrame, spec: PairsSpec) -> pl.DataFrame:
             pl.sum_horizontal(pl.col(texts).str.len_bytes().cast(pl.Int64)).alias("n_bytes"),
         )
         .with_columns(cluster.get(spec.cluster, pl.col("cluster")).alias("cluster"))
-        .select(*INDEX, *PRIVATE)
+        .select(*(name for name in INDEX if name != "block"), *PRIVATE)
     )
 
 

@@ -14,17 +14,15 @@ import polars as pl
 
 from judgebias.calls import KEY_BYTES
 from judgebias.design import Words, words_of
-from judgebias.leaks import find_leaks
 from judgebias.pairs.block import Block, Chunk, Faults, Reject, Source
-from judgebias.pairs.check import find_faults, find_leaking
-from judgebias.pairs.columns import fill_labels
 from judgebias.pairs.csv import read_chunks as read_csv
 from judgebias.pairs.header import Header
-from judgebias.pairs.index import to_index
 from judgebias.pairs.index_rows import IndexRows, IndexWriter, scan_file
 from judgebias.pairs.jsonl import read_chunks as read_jsonl
+from judgebias.pairs.look import Looked, look_at_all
+from judgebias.pairs.offsets import Offsets
 from judgebias.pairs.parquet import read_chunks as read_parquet
-from judgebias.pairs.repeats import Hashes, find_repeats, is_plain, look_alikes
+from judgebias.pairs.repeats import Hashes, find_repeats, look_alikes
 from judgebias.pairs.source import check_unchanged, find_sources
 from judgebias.pairs.spec import PairsSpec
 
@@ -105,8 +103,9 @@ def survey_pairs(
         ledger = _Ledger(spec=spec, on_reject=on_reject, notices=notices, writer=writer)
         for source in sources:
             before = ledger.n_rows
-            for chunk in _READERS[source.format](source, spec, header):
-                ledger.add(source, chunk)
+            chunks = _READERS[source.format](source, spec, header)
+            for looked in look_at_all(chunks, spec):
+                ledger.add(source, looked)
             check_unchanged(source)
             if ledger.n_rows == before:
                 empty.append(source.file)
@@ -135,27 +134,20 @@ class _Ledger:
     ids_are_plain: bool = True
     skipped: dict[str, int] = field(default_factory=dict[str, int])
 
-    def add(self, source: Source, chunk: Chunk) -> None:
-        frame = fill_labels(chunk.frame)
-        frame = frame.with_columns(find_leaks(frame))
-        faults = find_faults(frame, self.spec) | chunk.faults
-        if self.spec.on_leak == "skip":
-            faults = self._leaking(frame, faults) | faults
-        faults = dict(sorted(faults.items()))
-        self._reject(source, chunk, faults)
-        self.n_rows += frame.height - sum(fault is None for fault in faults.values())
-        frame = self._cut(source, chunk, list(faults), frame)
-        if faults:
-            frame = frame.filter(_all_but(frame.height, list(faults)))
-        self.n_blank_questions += frame.height - int(frame["question"].str.contains(r"\S").sum())
-        self._keep(to_index(frame, self.spec))
-
-    def _leaking(self, frame: pl.DataFrame, faults: Faults) -> Faults:
-        """Find the leaks of rows that are no rejects anyhow, and count them by task."""
-        leaking = {row: f for row, f in find_leaking(frame).items() if row not in faults}
-        for task in frame["task"][list(leaking)]:
+    def add(self, source: Source, looked: Looked) -> None:
+        chunk, faults, index = looked.chunk, looked.faults, looked.index
+        for task in looked.leaking:
             self.skipped[task] = self.skipped.get(task, 0) + 1
-        return leaking
+        self._reject(source, chunk, faults)
+        self.n_rows += chunk.frame.height - sum(fault is None for fault in faults.values())
+        self.n_blank_questions += looked.n_blank_questions
+        self.ids_are_plain = self.ids_are_plain and looked.ids_are_plain
+        numbers = looked.places // self.spec.block_rows + len(self.blocks)
+        self._cut(source, chunk, list(faults))
+        self.writer.add(index.with_columns(block=pl.Series(numbers.astype(np.int32))))
+        self.digests.append(words_of(b"".join(index["digest"])))
+        self.keys.append(index["key"].to_numpy())
+        self.rests.append(index["rest"].to_numpy())
 
     def _reject(self, source: Source, chunk: Chunk, faults: Faults) -> None:
         for place, fault in faults.items():
@@ -174,14 +166,10 @@ class _Ledger:
             if self.on_reject is not None:
                 self.on_reject(reject)
 
-    def _cut(
-        self, source: Source, chunk: Chunk, skip: list[int], frame: pl.DataFrame
-    ) -> pl.DataFrame:
-        """Cut a chunk into blocks, and mark each row with its block."""
-        numbers = np.arange(frame.height, dtype=np.int32) // np.int32(self.spec.block_rows)
-        numbers = numbers + np.int32(len(self.blocks))
-        for first in range(0, frame.height, self.spec.block_rows):
-            end = min(first + self.spec.block_rows, frame.height)
+    def _cut(self, source: Source, chunk: Chunk, skip: list[int]) -> None:
+        """Cut a chunk into blocks."""
+        for first in range(0, chunk.frame.height, self.spec.block_rows):
+            end = min(first + self.spec.block_rows, chunk.frame.height)
             inside = skip[bisect_left(skip, first) : bisect_left(skip, end)]
             self.blocks.append(
                 Block(
@@ -196,19 +184,11 @@ class _Ledger:
                     skip=tuple(place - first for place in inside),
                 )
             )
-        return frame.with_columns(block=pl.Series(numbers))
-
-    def _keep(self, index: pl.DataFrame) -> None:
-        self.writer.add(index)
-        self.digests.append(words_of(b"".join(index["digest"])))
-        self.keys.append(index["key"].to_numpy())
-        self.rests.append(index["rest"].to_numpy())
-        self.ids_are_plain = self.ids_are_plain and is_plain(index["pair_id"])
 
     def close(self) -> Survey:
         rows, digests = self.writer.close(), np.concatenate(self.digests)
         self.digests.clear()
-        offsets = _Offsets(self.blocks)
+        offsets = Offsets(self.blocks)
         later = find_repeats(
             rows, np.concatenate(self.keys), np.concatenate(self.rests), offsets.place
         )
@@ -228,7 +208,7 @@ class _Ledger:
             skipped=dict(sorted(self.skipped.items())),
         )
 
-    def _skip(self, later: pl.DataFrame, offsets: _Offsets) -> None:
+    def _skip(self, later: pl.DataFrame, offsets: Offsets) -> None:
         """Leave repeated rows out of their blocks."""
         by_block = later.group_by("block").agg(pl.col("at"))
         for number, places in by_block.select("block", "at").iter_rows():
@@ -254,33 +234,6 @@ class _Ledger:
             self.notices.append("no pairs to judge: every figure will be not available")
         if not self.ids_are_plain:
             self.notices += look_alikes(rows)
-
-
-class _Offsets:
-    """Where in its block, and in its file, each row of the index lies; repeats not left out yet."""
-
-    def __init__(self, blocks: list[Block]) -> None:
-        self._blocks = tuple(blocks)
-        self._starts = np.cumsum([0, *(block.n_pairs for block in blocks)])
-
-    def within(self, number: int, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Give the offsets of rows of the index in their block."""
-        block = self._blocks[number]
-        kept = np.delete(np.arange(block.n_rows), np.array(block.skip, dtype=np.int64))
-        return kept[at - self._starts[number]]
-
-    def place(self, at: int) -> str:
-        """Name the file and the row."""
-        number = int(np.searchsorted(self._starts, at, side="right")) - 1
-        block = self._blocks[number]
-        offset = int(self.within(number, np.array([at]))[0])
-        return f"{block.source.file} row {block.first_row + offset + 1}"
-
-
-def _all_but(n_rows: int, left_out: list[int]) -> pl.Series:
-    keep = np.ones(n_rows, dtype=np.bool_)
-    keep[left_out] = False
-    return pl.Series(keep)
 
 
 def _fingerprint(digests: Words) -> str:
