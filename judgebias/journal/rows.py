@@ -125,6 +125,10 @@ def batch_of(rows: Sequence[Row], worker: str) -> pa.RecordBatch:
 
 def _array(values: Sequence[object], field: pa.Field) -> pa.Array:
     try:
+        first = values[0]
+        if values[-1] == first and values.count(first) == len(values):
+            # Most columns of a frame are one name or nothing, and are made without a loop.
+            return pa.repeat(pa.scalar(first, type=field.type), len(values))
         return pa.array(values, type=field.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
         # One odd value from a server (a lone surrogate, a count beyond 64 bits) must not keep the

@@ -20,7 +20,7 @@ import math
 from fnmatch import fnmatchcase
 from statistics import NormalDist
 
-from judgebias.calls import Call
+from judgebias.calls import Call, Pair
 from judgebias.config import SimulatedJudge
 from judgebias.replies import FailureKind, Reply
 from judgebias.verdicts import Order, Slot
@@ -35,6 +35,7 @@ class Simulated:
     def __init__(self, config: SimulatedJudge) -> None:
         self._config = config
         self._salt = f"{config.seed}\0{config.name}\0".encode()
+        self._known: tuple[Pair, float, float] | None = None
 
     async def ask(self, call: Call) -> Reply:
         """Draw the verdict of one call, after the configured latency."""
@@ -54,12 +55,22 @@ class Simulated:
         x = config.noise * noise
         x += config.offset if config.offset_long is None else self._offset(first, second)
         if config.quality:
-            x += config.quality * (_quality(call, first=True) - _quality(call, first=False))
+            x += config.quality * self._better(call)
         if config.length_weight:
             x += config.length_weight * math.log((len(first) + 1) / (len(second) + 1))
         if config.family_bonus:
             x += config.family_bonus * (self._own(call, first=True) - self._own(call, first=False))
         return x
+
+    def _better(self, call: Call) -> float:
+        """Tell how much better the first answer is; the other order of a pair mostly comes next."""
+        if self._known is None or self._known[0] is not call.pair:
+            pair = call.pair
+            a = hashed_quality(pair.answer_a) if pair.quality_a is None else pair.quality_a
+            b = hashed_quality(pair.answer_b) if pair.quality_b is None else pair.quality_b
+            self._known = pair, a, b
+        _, a, b = self._known
+        return a - b if call.order is Order.AB else b - a
 
     def _offset(self, first: str, second: str) -> float:
         long = len(first) + len(second) > self._config.long_chars
@@ -97,12 +108,6 @@ def slot_of(x: float, tie_width: float) -> Slot:
     if abs(x) < tie_width:
         return Slot.TIE
     return Slot.FIRST if x > 0 else Slot.SECOND
-
-
-def _quality(call: Call, *, first: bool) -> float:
-    shows_a = first == (call.order is Order.AB)
-    given = call.pair.quality_a if shows_a else call.pair.quality_b
-    return hashed_quality(call.first if first else call.second) if given is None else given
 
 
 def hashed_quality(text: str) -> float:

@@ -33,6 +33,7 @@ from judgebias.judges.judge import Judge
 from judgebias.judges.opening import open_any
 from judgebias.pace.judge import PacedJudge
 from judgebias.pipeline.blocks import Assignment
+from judgebias.pipeline.collector import search_rarely
 from judgebias.pipeline.files import allow_files
 from judgebias.pipeline.gates import Gates
 from judgebias.pipeline.handle import OwnerHandle
@@ -64,6 +65,7 @@ class Worker:
         pacers: Mapping[str, PacerHandle],
     ) -> None:
         allow_files()
+        search_rarely()
         context = ray.get_runtime_context()
         self._plan = plan
         self._owner = owner
