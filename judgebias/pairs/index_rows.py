@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from judgebias.errors import UsageError
 from judgebias.pairs.index import INDEX
 
-GROUP_ROWS = 32_768
+GROUP_ROWS = 16_384
 """Rows of a row group: what lies in memory at once while an index is written or read in parts."""
 
 

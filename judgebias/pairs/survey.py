@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import pyarrow as pa
 
 from judgebias.calls import KEY_BYTES
 from judgebias.design import Words, words_of
@@ -112,7 +113,10 @@ def survey_pairs(
         if empty:
             notices.append(f"no rows in {len(empty)} files: {', '.join(empty[:5])}")
         notices += header.close()
-        return ledger.close()
+        survey = ledger.close()
+    # What the texts took is not wanted again before the workers of a run read theirs.
+    pa.default_memory_pool().release_unused()
+    return survey
 
 
 @dataclass(kw_only=True, slots=True)

@@ -9,8 +9,8 @@ from judgebias.pairs import Survey
 from judgebias.self_pairs import is_probed
 from judgebias.summary.texts import RepeatedTexts, Texts, repeated_texts
 
-PAIRS_AT_ONCE = 250_000
-"""Pairs whose texts are compared together, half a million texts of eight bytes."""
+PAIRS_AT_ONCE = 100_000
+"""Pairs whose texts are compared together, two hundred thousand texts of eight bytes."""
 
 
 def notices_of_texts(config: RunConfig, survey: Survey) -> list[str]:
