@@ -23,20 +23,25 @@ _PAIR: Final = ("task", "pair_id")
 def with_cluster_id(frame: pl.DataFrame) -> pl.DataFrame:
     """Add `cluster_id` to a frame with task, pair_id, repeat and cluster.
 
-    The numbers follow the sorted names, so they do not depend on the order of the rows.
+    The numbers follow the sorted names, so they do not depend on the order of the rows; clusters
+    that are numbers already stay as they are.
     """
-    repeated = frame["repeat"].n_unique() > 1
-    clusters = frame["cluster"].cast(pl.String)
-    names = clusters.drop_nulls().unique().sort()
-    number = clusters.cast(pl.Enum(names)).to_physical().cast(pl.Int64)
-    result = frame.with_columns(number.alias("cluster_id"))
-    if not repeated:
+    result = frame.with_columns(_numbers(frame["cluster"]).alias("cluster_id"))
+    if frame["repeat"].n_unique() < 2:
         return result
-    lone = frame.filter(clusters.is_null()).select(_PAIR).unique().sort(_PAIR)
-    lone = lone.with_row_index("lone_id", offset=len(names))
+    largest = result["cluster_id"].max()
+    lone = frame.filter(pl.col("cluster").is_null()).select(_PAIR).unique().sort(_PAIR)
+    lone = lone.with_row_index("lone_id", offset=largest + 1 if isinstance(largest, int) else 0)
     joined = result.join(lone, on=_PAIR, how="left", maintain_order="left")
     own = pl.when(pl.col("cluster").is_null()).then(pl.col("lone_id").cast(pl.Int64))
     return joined.with_columns(pl.coalesce("cluster_id", own).alias("cluster_id")).drop("lone_id")
+
+
+def _numbers(clusters: pl.Series) -> pl.Series:
+    if clusters.dtype.is_integer():
+        return clusters.cast(pl.Int64)
+    words = clusters.cast(pl.String)
+    return words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64)
 
 
 def label_number(column: str | pl.Expr) -> pl.Expr:

@@ -72,8 +72,8 @@ def people_ballots(people: pl.LazyFrame, ballots: Ballots) -> Ballots:
 
 def _labelled(verdicts: pl.LazyFrame) -> pl.DataFrame:
     frame = verdicts.filter(pl.col("judge").cast(pl.String) != PANEL).select(
-        *(pl.col(name).cast(pl.String) for name in ("judge", "cell", "cluster")),
-        *("task", "pair_id", "repeat"),
+        *(pl.col(name).cast(pl.String) for name in ("judge", "cell")),
+        *("task", "pair_id", "repeat", "cluster"),
         both_orders=label_number("final"),
         order_ab=_said(Order.AB),
         order_ba=_said(Order.BA),

@@ -103,7 +103,7 @@ class _World:
 
     @classmethod
     def of(cls, verdicts: pl.LazyFrame, told: Mapping[str, str], families: Families) -> _World:
-        named = {name: pl.col(name).cast(pl.String) for name in ("judge", "task", "pair_id")}
+        named = {name: pl.col(name).cast(pl.String) for name in ("judge", "task")}
         real = verdicts.with_columns(**named).filter(pl.col("judge") != PANEL)
         tasks: dict[str, list[str]] = {}
         groups = real.select("judge", "task").unique().sort("judge", "task").collect()

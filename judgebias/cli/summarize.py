@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from judgebias.cli.coded import CodedPairs
 from judgebias.cli.evidence import Calls, Evidence
 from judgebias.cli.probe_calls import live_judges, probe_of_run, probed_pairs, with_twins
 from judgebias.cli.screen import Screen
@@ -26,6 +27,7 @@ from judgebias.records import join_pairs, read_records
 from judgebias.rundir import RunDir
 from judgebias.self_pairs import has_tie
 from judgebias.stored import open_rundir
+from judgebias.summary.costs import TOKENS
 from judgebias.summary.texts import Texts
 from judgebias.tone import DENSITY_COLUMNS
 from judgebias.verdicts import Order
@@ -36,6 +38,9 @@ _NEEDED = (
     *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "model", "message"),
     *("p_first", "p_second", "p_tie"),
 )
+
+
+_BOUGHT = ("judge", "task", "slot", "attempts", *TOKENS, "cost_usd")
 
 
 def summarize_sources(
@@ -149,8 +154,9 @@ def evidence_of_run(run: RunDir) -> Evidence:
     """Read the journal against the index: what is there, and what the design still expects."""
     manifest = run.manifest()
     check_held(run, manifest)
-    asked = asked_pairs(run, manifest)
-    config, expected = manifest.config, _expected(run, manifest, asked)
+    coded = CodedPairs.of(run.scan_index())
+    asked = asked_pairs(run, manifest, coded)
+    config, expected = manifest.config, _expected(manifest, asked)
     live = live_judges(config)
     # What joins the probe is not missing from the other tables.
     apart = expected.filter(~pl.col("identical"))
@@ -158,7 +164,7 @@ def evidence_of_run(run: RunDir) -> Evidence:
         judges=tuple(sorted(judge.name for judge in config.judges)),
         repeats=tuple(range(1, config.repeats + 1)),
         calls=lambda judge: calls_of_run(run, manifest, asked, judge=judge),
-        pairs=run.scan_index(),
+        pairs=coded.pairs.lazy(),
         expected=lambda judge: (apart if judge in live else expected).filter(
             pl.col("judge") == judge
         ),
@@ -168,7 +174,8 @@ def evidence_of_run(run: RunDir) -> Evidence:
         skipped=manifest.skipped,
         live=live,
         has_tie={judge.name: has_tie(judge) for judge in config.judges},
-        first_orders=first_orders(run, manifest),
+        first_orders=first_orders(run, manifest, coded),
+        named=coded.named,
         notices=_notices_of_design(run, manifest),
         texts=_texts(run),
         stopping=lambda ended: stopping_of_run(run, manifest, design_of(manifest), ended),
@@ -193,28 +200,35 @@ def _notices_of_design(run: RunDir, manifest: Manifest) -> tuple[str, ...]:
     )
 
 
-def first_orders(run: RunDir, manifest: Manifest) -> pl.LazyFrame | None:
+def first_orders(run: RunDir, manifest: Manifest, coded: CodedPairs) -> pl.LazyFrame | None:
     """Name the order of each pair's first call, unless every pair is asked in both."""
     if manifest.config.orders == "both":
         return None
-    pairs = run.scan_index().select("task", "pair_id", "digest").collect()
+    pairs = run.scan_index().select("task", "digest").collect()
     ab_first = design_of(manifest).ab_first(words_of(b"".join(pairs["digest"])))
     order = pl.when(pl.Series(ab_first)).then(pl.lit("ab")).otherwise(pl.lit("ba"))
-    return pairs.lazy().select("task", "pair_id", order.alias("first_order"))
+    named = pairs.with_columns(coded.by_digest["pair_id"])
+    return named.lazy().select("task", "pair_id", order.alias("first_order"))
 
 
 def calls_of_run(run: RunDir, manifest: Manifest, asked: pl.DataFrame, *, judge: str) -> Calls:
-    """Read a judge's calls on what `asked_pairs` gives, without the raw replies."""
+    """Read a judge's calls of the current input, without the raw replies.
+
+    `asked` is what `asked_pairs` gives; `pair_id` becomes what it is there.
+    """
     replies = read_journal(run.journal, columns=_NEEDED, judge=judge).table
     replies, repeats = _of_judge(replies, manifest, judge), manifest.config.repeats
-    ended, extra = first_wins(_of_design(replies, asked))
+    ours = _of_design(replies, asked)
+    if "pair_id" in asked.columns:
+        ours = ours.drop("pair_id").join(asked.select("pair", "pair_id"), on="pair", how="inner")
+    ended, extra = first_wins(ours)
     strange = replies.join(asked, on="pair", how="anti") if manifest.probed else replies.clear()
     probe = probe_of_run(run, manifest, judge, strange)
     left = asked.select(pl.col("expects_ab", "expects_ba").sum()).row(0)
     calls = Calls(
         ended=ended,
-        bought=pl.concat([ended, probe.ended.drop("item")]),
-        extra=pl.concat([extra, probe.extra]),
+        bought=pl.concat([ended.select(_BOUGHT), probe.ended.select(_BOUGHT)]),
+        extra=pl.concat([extra.select(_BOUGHT), probe.extra.select(_BOUGHT)]),
         probe=probe.ended,
         n_pending=sum(left) * repeats - ended.height + probe.n_pending,
         n_pending_items=probe.n_pending,
@@ -238,10 +252,15 @@ def _of_design(rows: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
     return current.filter(wanted).select(rows.columns)
 
 
-def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:
-    """Name the pairs of the design by their digests (column pair), with the orders asked."""
+def asked_pairs(run: RunDir, manifest: Manifest, coded: CodedPairs | None = None) -> pl.DataFrame:
+    """Name the pairs of the design by their digests (column pair), with the orders asked.
+
+    Where pairs have numbers, they are the column pair_id.
+    """
     index, design = run.scan_index(), design_of(manifest)
     pairs = index.select("task", "identical", pair="digest").collect()
+    if coded is not None:
+        pairs = pairs.with_columns(coded.by_digest["pair_id"])
     questions = None
     if design.orders == "sampled":
         ids = index.select("question_id").collect()["question_id"]
@@ -252,11 +271,9 @@ def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:
     ).filter(pl.col("expects_ab") | pl.col("expects_ba"))
 
 
-def _expected(run: RunDir, manifest: Manifest, asked: pl.DataFrame) -> pl.LazyFrame:
+def _expected(manifest: Manifest, asked: pl.DataFrame) -> pl.LazyFrame:
     """List what the design asks: one row per judge, pair and repeat."""
     config = manifest.config
-    index = run.scan_index().select("pair_id", pair="digest").collect()
-    chosen = index.join(asked, on="pair").drop("pair")
     judges = pl.LazyFrame({"judge": [judge.name for judge in config.judges]})
     repeats = pl.LazyFrame({"repeat": range(1, config.repeats + 1)}, {"repeat": pl.Int32})
-    return chosen.lazy().join(judges, how="cross").join(repeats, how="cross")
+    return asked.drop("pair").lazy().join(judges, how="cross").join(repeats, how="cross")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from judgebias.families import own_family_warnings
 from judgebias.leaks import LEAK_COLUMNS
 from judgebias.report.markdown import render_flips, render_probe, render_sampled
 from judgebias.report.stopping import render_stopping
-from judgebias.report.tables import write_csv, write_tables, write_verdicts
+from judgebias.report.tables import VERDICTS_SCHEMA, write_csv, write_tables, write_verdicts
 from judgebias.summary import (
     Row,
     compare,
@@ -43,7 +44,6 @@ from judgebias.summary.matchups import compare_matchups, matchup_rows
 from judgebias.summary.probe import NO_CALLS, probe_table
 from judgebias.summary.profiles import ALL, Group
 from judgebias.summary.sampled import compare_sampled, sampled_rows
-from judgebias.summary.settle import with_states
 from judgebias.summary.snapshots import model_changes, snapshot_warnings
 from judgebias.summary.soft import soft_rows, with_soft
 from judgebias.summary.strength import compare_strength, strength_rows
@@ -58,6 +58,9 @@ _NOT_ALWAYS = frozenset(
     )
 )
 """Tables that some starts of a run have and others do not."""
+_NO_VERDICTS = pl.LazyFrame(VERDICTS_SCHEMA.empty_table()).with_columns(
+    pl.lit(0, pl.UInt8).alias(f"state_{order}") for order in ("ab", "ba")
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,9 +115,9 @@ class _Gathered:
     several: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     soft: dict[Group, Row] = field(default_factory=dict[Group, Row])
 
-    def add(self, calls: Calls, verdicts: pl.LazyFrame, repeats: tuple[int, ...]) -> None:
+    def add(self, calls: Calls, verdicts: pl.LazyFrame, evidence: Evidence) -> None:
         self.rows.extend(rows_of(verdicts))
-        self.repeats.extend(repeat_rows(verdicts, repeats))
+        self.repeats.extend(repeat_rows(verdicts, evidence.repeats))
         self.matchups.extend(matchup_rows(verdicts))
         self.strength.extend(strength_rows(verdicts))
         self.failures.append(failures_table(calls.ended.lazy(), verdicts))
@@ -123,7 +126,7 @@ class _Gathered:
         # Records do not say which model answered.
         if "model" in calls.ended.columns:
             changes = model_changes(calls.ended.lazy())
-            self.model_changes.append(changes)
+            self.model_changes.append(evidence.named(changes))
             self.snapshots += snapshot_warnings(calls.ended.lazy(), changes)
         if calls.bought is not None and calls.extra is not None:
             self.costs.append(costs_table(calls.bought.lazy(), calls.extra.lazy()))
@@ -146,10 +149,15 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
 
     What a reader of any figure must know goes to `say` as well as into summary.md.
     """
+    with tempfile.TemporaryDirectory(prefix="judgebias-") as room:
+        return _tabulate(evidence, out, Path(room), say)
+
+
+def _tabulate(evidence: Evidence, out: Path, room: Path, say: Callable[[str], object]) -> Written:
     gathered = _Gathered()
-    path = out / "verdicts.parquet"
-    write_verdicts(path, _settled(evidence, gathered))
-    tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path, glob=False))
+    settled = _settle(evidence, gathered, room)
+    verdicts = pl.concat(settled.values()) if settled else _NO_VERDICTS
+    tables = _position_tables(gathered) | _bias_tables(evidence, verdicts)
     written = _written(gathered, tables["length"], evidence.live)
     tables |= _only_where_asked(written)
     tables["tests"] = hypotheses_table({"summary": written.summary, **tables})
@@ -161,7 +169,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         repeats=tables.pop("repeats"),
         failures=tables.pop("failures"),
         several=gathered.several,
-        notices=_notices(evidence, gathered, leaks, pl.scan_parquet(path, glob=False)),
+        notices=_notices(evidence, gathered, leaks, verdicts),
         sections=_sections(evidence, written, tables.get("flips"), stopping),
     )
     for warning in gathered.snapshots:
@@ -174,8 +182,7 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         tables["stopping"] = stopping
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
-    if len(evidence.judges) > 1:
-        write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path, glob=False)))
+    write_verdicts(out / "verdicts.parquet", _with_panel(evidence, settled), evidence.named)
     return replace(written, absent=_NOT_ALWAYS - tables.keys())
 
 
@@ -234,18 +241,23 @@ def _ended_calls(summary: pl.DataFrame) -> dict[str, int]:
     return {str(judge): int(n) for judge, n in whole.iter_rows()}
 
 
-def _settled(evidence: Evidence, gathered: _Gathered) -> Iterator[pl.DataFrame]:
-    for judge in evidence.judges:
+def _settle(evidence: Evidence, gathered: _Gathered, room: Path) -> dict[str, pl.LazyFrame]:
+    """Settle one judge after the other, and leave its verdicts in a file of the room."""
+    settled: dict[str, pl.LazyFrame] = {}
+    for number, judge in enumerate(evidence.judges):
         calls = evidence.calls(judge)
         expected = evidence.expected(judge)
         verdicts = settle_calls(calls.ended.lazy(), evidence.pairs, expected).collect()
-        gathered.add(calls, verdicts.lazy(), evidence.repeats)
+        gathered.add(calls, verdicts.lazy(), evidence)
         gathered.soft |= soft_rows(calls.ended.lazy(), evidence.pairs)
         gathered.add_probe(judge, calls, evidence)
         if evidence.first_orders is not None:
             named = verdicts.lazy().join(evidence.first_orders, on=["task", "pair_id"], how="left")
             gathered.sampled.extend(sampled_rows(named))
-        yield verdicts
+        path = room / f"{number}.parquet"
+        verdicts.write_parquet(path, compression="lz4")
+        settled[judge] = pl.scan_parquet(path, glob=False)
+    return settled
 
 
 def _position_tables(gathered: _Gathered) -> dict[str, pl.DataFrame]:
@@ -267,7 +279,6 @@ def _position_tables(gathered: _Gathered) -> dict[str, pl.DataFrame]:
 
 def _bias_tables(evidence: Evidence, verdicts: pl.LazyFrame) -> dict[str, pl.DataFrame]:
     """Make the tables on what misleads a judge beside position, and on judges together."""
-    verdicts = with_states(verdicts)
     has_tone = set(DENSITY_COLUMNS) <= set(evidence.pairs.collect_schema().names())
     densities = evidence.pairs.select("task", "pair_id", *DENSITY_COLUMNS) if has_tone else None
     tables = {
@@ -312,9 +323,10 @@ def _family(evidence: Evidence, judge: str) -> str:
     return evidence.judge_families.get(judge) or evidence.families.family(judge)
 
 
-def _with_panel(evidence: Evidence, verdicts: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Give the verdicts of each judge again, and the panel's as those of one more judge."""
-    panel = panel_verdicts(verdicts, quorum=evidence.quorum)
-    for judge in sorted((*evidence.judges, PANEL)):
-        mine = panel if judge == PANEL else verdicts.filter(pl.col("judge") == judge)
-        yield mine.collect()
+def _with_panel(evidence: Evidence, settled: Mapping[str, pl.LazyFrame]) -> Iterator[pl.DataFrame]:
+    """Give the verdicts of each judge, and the panel's as those of one more judge."""
+    voted = dict(settled)
+    if len(settled) > 1:
+        voted[PANEL] = panel_verdicts(pl.concat(settled.values()), quorum=evidence.quorum)
+    for judge in sorted(voted):
+        yield voted[judge].collect()
