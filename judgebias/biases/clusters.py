@@ -6,18 +6,20 @@ alone, so that ten million lone pairs need no ten million groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from judgebias.stats.profiles import IntArray
+from judgebias.stats.profiles import IntArray, dense
 
 LABELS: Final = {"A": 1, "B": 2, "tie": 3}
 """A label as a small number; 0 is no label."""
+WORD_BITS: Final = 63
 _PAIR: Final = ("task", "pair_id")
+_ALONE: Final = -1
+"""The cluster of a pair that stands alone."""
 
 
 def with_cluster_id(frame: pl.DataFrame) -> pl.DataFrame:
@@ -82,23 +84,50 @@ def count_kinds(frame: pl.DataFrame, kind: pl.Expr, kinds: int) -> Counted:
     kinds
         How many there are.
     """
-    coded = frame.select("cluster_id", kind.cast(pl.Int64).alias("kind")).drop_nulls("kind")
-    names = [f"kind_{place}" for place in range(kinds)]
-    lone = coded.filter(pl.col("cluster_id").is_null()).group_by("kind").len().sort("kind")
-    sums = [
-        (pl.col("kind") == place).sum().cast(pl.Int64).alias(n) for place, n in enumerate(names)
-    ]
-    clusters = (
-        coded.filter(pl.col("cluster_id").is_not_null())
-        .group_by("cluster_id")
-        .agg(sums)
-        .group_by(names)
-        .len()
-        .sort(names)
+    coded = frame.select(
+        pl.col("cluster_id").fill_null(_ALONE).alias("cluster"),
+        kind.cast(pl.Int64).fill_null(kinds).alias("kind"),
     )
-    alone = np.eye(kinds, dtype=np.int64)[lone["kind"].to_numpy()]
-    together = clusters.select(names).to_numpy().astype(np.int64).reshape(-1, kinds)
-    sizes: Sequence[IntArray] = [
-        part["len"].to_numpy().astype(np.int64) for part in (lone, clusters)
+    cluster, place = coded["cluster"].to_numpy(), coded["kind"].to_numpy()
+    told, alone = place < kinds, cluster == _ALONE
+    lone = np.bincount(place[told & alone], minlength=kinds)
+    there = np.flatnonzero(lone)
+    together = count_vectors(cluster[told & ~alone], place[told & ~alone], kinds)
+    return Counted(
+        counts=np.concatenate([np.eye(kinds, dtype=np.int64)[there], together.counts]),
+        multiplicity=np.concatenate([lone[there], together.multiplicity]),
+    )
+
+
+def count_vectors(cluster: IntArray, kind: IntArray, kinds: int) -> Counted:
+    """Count by cluster and kind; clusters with the same counts are one profile, in sorted order.
+
+    A cluster's counts travel packed into 64-bit words, with as many bits for a count as the largest
+    cluster needs: sums of words are then sums of vectors, exactly.
+
+    Parameters
+    ----------
+    cluster, kind
+        (pairs,) whole numbers, kinds from 0 to `kinds` - 1.
+    """
+    places, n_clusters = dense(cluster)
+    largest = int(np.bincount(places, minlength=1).max())
+    bits = largest.bit_length() or 1
+    per_word = WORD_BITS // bits
+    words = [np.zeros(n_clusters, np.int64) for _ in range(-(-kinds // per_word))]
+    for number, word in enumerate(words):
+        shift = (kind - number * per_word) * bits
+        unit = np.where((shift >= 0) & (shift < per_word * bits), 1 << (shift % 64), 0)
+        np.add.at(word, places, unit)
+    names = [f"word_{number}" for number in range(len(words))]
+    alike = pl.DataFrame(words, schema=dict.fromkeys(names, pl.Int64)).group_by(names).len()
+    mask = (1 << bits) - 1
+    columns = [
+        (alike[names[k // per_word]].to_numpy() >> ((k % per_word) * bits)) & mask
+        for k in range(kinds)
     ]
-    return Counted(counts=np.concatenate([alone, together]), multiplicity=np.concatenate(sizes))
+    counts = np.column_stack(columns).astype(np.int64)
+    order = np.lexsort(counts.T[::-1])
+    return Counted(
+        counts=counts[order], multiplicity=alike["len"].to_numpy().astype(np.int64)[order]
+    )

@@ -1,4 +1,4 @@
-"""The pairs of a run as numbers while tables are made, and their names again in the files.
+"""Pairs as numbers while tables are made, and their names again in the files.
 
 A pair's number is its place among all, sorted by task and id; a cluster's its place among the
 sorted names. So numbers sort as the names do, every table is the same, and a million pairs need a
@@ -22,36 +22,40 @@ _CARRIED: Final = (*_KEY, *PAIR_COLUMNS, *DENSITY_COLUMNS, *LEAK_COLUMNS)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodedPairs:
-    """The pairs of an index by number."""
+    """Pairs by number."""
 
     pairs: pl.DataFrame
-    """One row per pair: task, the numbers in `pair_id` and `cluster`, and what tables need."""
-    by_digest: pl.DataFrame
-    """pair (digest), pair_id (number): in the order of the index."""
+    """One row per pair in the order given: task, the numbers in `pair_id` and `cluster`, and what
+    tables need."""
     names: pl.Series
     """Number -> pair_id."""
     clusters: pl.Series
     """Number -> cluster."""
 
     @classmethod
-    def of(cls, index: pl.LazyFrame) -> CodedPairs:
-        """Number the pairs of an index, and their clusters."""
-        there = index.collect_schema().names()
-        frame = index.select("digest", *(name for name in _CARRIED if name in there)).collect()
+    def of(cls, pairs: pl.LazyFrame) -> CodedPairs:
+        """Number pairs, and their clusters.
+
+        Parameters
+        ----------
+        pairs
+            task, pair_id and, of the columns that tables need, those there are: one row per pair.
+        """
+        there = pairs.collect_schema().names()
+        frame = pairs.select(name for name in _CARRIED if name in there).collect()
         order = frame.select(pl.arg_sort_by(_KEY)).to_series()
-        names = frame["pair_id"].gather(order)
-        numbers = pl.DataFrame({"place": order}).with_row_index("number").sort("place")["number"]
+        places = pl.DataFrame({"place": order}).with_row_index("number").sort("place")["number"]
         clusters = frame["cluster"].drop_nulls().unique().sort()
-        by_name = pl.DataFrame({"cluster": clusters}).with_row_index("cluster_number")
-        coded = frame.with_columns(numbers.cast(pl.Int64).alias("pair_id")).join(
+        by_name = pl.DataFrame({"cluster": clusters}).with_row_index("number")
+        joined = frame.select("cluster").join(
             by_name, on="cluster", how="left", maintain_order="left"
         )
         return cls(
-            pairs=coded.with_columns(cluster=pl.col("cluster_number").cast(pl.Int64)).drop(
-                "cluster_number", "digest"
+            pairs=frame.with_columns(
+                places.cast(pl.Int64).alias("pair_id"),
+                joined["number"].cast(pl.Int64).alias("cluster"),
             ),
-            by_digest=coded.select("pair_id", pair="digest"),
-            names=names,
+            names=frame["pair_id"].gather(order),
             clusters=clusters,
         )
 

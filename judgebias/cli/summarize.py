@@ -10,26 +10,23 @@ import polars as pl
 from judgebias.cli.coded import CodedPairs
 from judgebias.cli.evidence import Calls, Evidence
 from judgebias.cli.probe_calls import live_judges, probe_of_run, probed_pairs, with_twins
+from judgebias.cli.recorded import evidence_of_records
 from judgebias.cli.screen import Screen
 from judgebias.cli.stopping import stopping_of_run
-from judgebias.cli.tabulate import PANEL, Written, tabulate
+from judgebias.cli.tabulate import Written, tabulate
 from judgebias.design import question_words, words_of
-from judgebias.errors import InputError, UsageError
+from judgebias.errors import UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.held import check_held
 from judgebias.journal import first_wins, read_journal, write_calls
-from judgebias.leaks import LEAK_COLUMNS
 from judgebias.manifest import Manifest, design_of
 from judgebias.outputs import refuse_own_outputs
-from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline.used_up import list_used_up
-from judgebias.records import join_pairs, read_records
 from judgebias.rundir import RunDir
 from judgebias.self_pairs import has_tie
 from judgebias.stored import open_rundir
 from judgebias.summary.costs import TOKENS
 from judgebias.summary.texts import Texts
-from judgebias.tone import DENSITY_COLUMNS
 from judgebias.verdicts import Order
 
 _NEEDED = (
@@ -106,50 +103,6 @@ def write(evidence: Evidence, out: RunDir, screen: Screen) -> Written:
     return written
 
 
-def evidence_of_records(
-    sources: Sequence[str], pairs: str, cluster: str, screen: Screen
-) -> Evidence:
-    """Read files of verdict records, and join the pairs file where one is given."""
-    records = read_records(list(sources), cluster=cluster)
-    tone = texts = None
-    if pairs:
-        index_cluster = cluster if cluster in ("question", "pair") else "question"
-        survey = survey_pairs(PairsSpec(source=pairs, cluster=index_cluster, base=Path.cwd()))
-        records = join_pairs(records, survey.index, cluster=cluster)
-        tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS, *LEAK_COLUMNS)
-        judged = survey.index.join(records.pairs, on=["task", "pair_id"], how="semi")
-        texts = Texts.of(judged.lazy())
-    if PANEL in set(records.calls["judge"]):
-        raise InputError(
-            f"the records have a judge named {PANEL!r}, which is the name of the panel's own rows",
-            do="give that judge another name in the records",
-        )
-    told = [] if texts is None else texts.words(live=False, recorded=True)
-    for notice in (*records.notices, *told):
-        screen.say(notice)
-    by_judge = records.calls.partition_by("judge", as_dict=True)
-    return Evidence(
-        judges=tuple(sorted(str(judge) for (judge,) in by_judge)),
-        repeats=tuple(sorted(records.calls["repeat"].unique())),
-        calls=lambda judge: Calls(
-            ended=by_judge[(judge,)], probe=_on_twins(by_judge[(judge,)], records.pairs)
-        ),
-        pairs=_with_tone(records.pairs, tone).lazy(),
-        expected=lambda _: None,
-        texts=texts,
-    )
-
-
-def _on_twins(calls: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Find the recorded calls on pairs with two identical answers; each pair is an item."""
-    twins = pairs.filter("identical").select("task", "pair_id")
-    return calls.join(twins, on=["task", "pair_id"], how="semi").with_columns(item="pair_id")
-
-
-def _with_tone(pairs: pl.DataFrame, tone: pl.DataFrame | None) -> pl.DataFrame:
-    return pairs if tone is None else pairs.join(tone, on=["task", "pair_id"], how="left")
-
-
 def evidence_of_run(run: RunDir) -> Evidence:
     """Read the journal against the index: what is there, and what the design still expects."""
     manifest = run.manifest()
@@ -207,7 +160,7 @@ def first_orders(run: RunDir, manifest: Manifest, coded: CodedPairs) -> pl.LazyF
     pairs = run.scan_index().select("task", "digest").collect()
     ab_first = design_of(manifest).ab_first(words_of(b"".join(pairs["digest"])))
     order = pl.when(pl.Series(ab_first)).then(pl.lit("ab")).otherwise(pl.lit("ba"))
-    named = pairs.with_columns(coded.by_digest["pair_id"])
+    named = pairs.with_columns(coded.pairs["pair_id"])
     return named.lazy().select("task", "pair_id", order.alias("first_order"))
 
 
@@ -260,7 +213,7 @@ def asked_pairs(run: RunDir, manifest: Manifest, coded: CodedPairs | None = None
     index, design = run.scan_index(), design_of(manifest)
     pairs = index.select("task", "identical", pair="digest").collect()
     if coded is not None:
-        pairs = pairs.with_columns(coded.by_digest["pair_id"])
+        pairs = pairs.with_columns(coded.pairs["pair_id"])
     questions = None
     if design.orders == "sampled":
         ids = index.select("question_id").collect()["question_id"]
