@@ -23,7 +23,8 @@ import polars as pl
 from judgebias.stats.heterogeneity import directions_differ_p
 from judgebias.summary.columns import Figure, Row
 from judgebias.summary.profiles import ALL
-from judgebias.summary.rows import SUMMARY_COLUMNS, column_type, compare, rows_of
+from judgebias.summary.rows import SUMMARY_COLUMNS, column_type, compare
+from judgebias.summary.strata import strata_rows
 from judgebias.verdicts import Slot
 
 FIXED_EDGES: Final = (0, 1000, 2000, 4000, 8000)
@@ -80,16 +81,16 @@ def _quartiles(verdicts: pl.LazyFrame) -> tuple[int, ...]:
 
 
 def _rows_of_bands(verdicts: pl.LazyFrame, name: str, edges: Sequence[int]) -> list[Row]:
-    rows: list[Row] = []
-    differ: list[Figure] = []
-    for band in _bands(edges):
-        inside = verdicts.filter(_is_in(band["from_length"], band["to_length"]))
-        # Tasks are compared inside a band, rows of all bands are adjusted together.
-        found = compare(rows_of(inside))
-        rows += [{**row, **band, "bands": name} for row in found]
-        differ += [row["p_tasks_differ"] for row in found]
-    adjusted = [{**row, "p_tasks_differ": p} for row, p in zip(compare(rows), differ, strict=True)]
-    return [row for same in _by_judge_and_task(adjusted) for row in _with_crossing(same)]
+    bands = {str(band["band"]): band for band in _bands(edges)}
+    place = pl.coalesce(
+        pl.when(_is_in(band["from_length"], band["to_length"])).then(pl.lit(word))
+        for word, band in bands.items()
+    )
+    found = strata_rows(verdicts.with_columns(place.alias("band")), ["band"])
+    # Tasks are compared inside a band, rows of all bands are adjusted together.
+    together = [{**row, **bands[str(row["band"])], "bands": name} for row in found]
+    rows = sorted(compare(together, apart=["band"]), key=_place)
+    return [row for same in _by_judge_and_task(rows) for row in _with_crossing(same)]
 
 
 def _bands(edges: Sequence[int]) -> Iterator[Row]:
