@@ -200,14 +200,14 @@ def _numbered(verdicts: pl.LazyFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
             *sides.values(),
             ab=_slot_number("slot_ab"),
             ba=_slot_number("slot_ba"),
-            halves=label_number("final").replace_strict(score, default=None, return_dtype=pl.Int64),
+            halves=label_number("final").replace_strict(score, default=None, return_dtype=pl.Int8),
         )
         .filter(pl.col("model_a") != pl.col("model_b"))
         .collect()
     )
     names = pl.concat([rows["model_a"], rows["model_b"]]).unique().sort()
     coded = _with_clusters(rows).with_columns(
-        pl.col(f"model_{side}").cast(pl.Enum(names)).to_physical().cast(pl.Int64).alias(side)
+        pl.col(f"model_{side}").cast(pl.Enum(names)).to_physical().alias(side)
         for side in ("a", "b")
     )
     kept = ("judge", *_PAIR, "cluster", "a", "b", "ab", "ba", "halves")
@@ -226,7 +226,7 @@ def _with_clusters(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _slot_number(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.String).replace_strict(_SLOT, default=NONE, return_dtype=pl.Int64)
+    return pl.col(name).cast(pl.String).replace_strict(_SLOT, default=NONE, return_dtype=pl.Int8)
 
 
 def _rows(world: _World, judge: str) -> Iterator[Row]:
@@ -325,7 +325,10 @@ def _raw(world: _World, judge: str, own: list[int]) -> pl.DataFrame:
     by_pair = (
         pl.concat([mine.clear(), *others])
         .group_by(_PAIR)
-        .agg(pl.col("score").sum().alias("others"), pl.len().cast(pl.Int64).alias("n_others"))
+        .agg(
+            pl.col("score").cast(pl.Int64).sum().alias("others"),
+            pl.len().cast(pl.Int64).alias("n_others"),
+        )
     )
     return mine.join(by_pair, on=_PAIR, how="left")
 

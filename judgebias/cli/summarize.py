@@ -37,7 +37,7 @@ _NEEDED = (
 )
 
 
-_BOUGHT = ("judge", "task", "slot", "attempts", *TOKENS, "cost_usd")
+_BOUGHT = ("judge", "task", "slot", "failure", "time", "attempts", *TOKENS, "cost_usd")
 
 
 def summarize_sources(
