@@ -20,12 +20,12 @@ _UNFINISHED = re.compile(r"\..+\.([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp")
 
 
 def publish(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file beside its place, push it to the disk, and rename it there.
+    """Write a file or folder beside its place, push it to the disk, and rename it there.
 
     Parameters
     ----------
     path
-        Where the file is to appear.
+        Where it is to appear; a file may follow a folder there, and a folder a file.
     write
         Writes the content to the path it is given.
 
@@ -40,8 +40,8 @@ def publish(path: Path, write: Callable[[Path], object]) -> None:
         write(beside)
         _sync(beside)
         crash_point(f"publish:{path.name}")
-        beside.replace(path)
-        _sync(path.parent)
+        _put(beside, path)
+        _sync_entry(path.parent)
     except OSError as fault:
         raise UsageError(
             f"{path}: cannot be written ({fault.strerror or fault})",
@@ -51,7 +51,7 @@ def publish(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         # What cannot be reached cannot be removed either, and the first fault is the one to tell.
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            _remove(beside)
 
 
 def publish_text(path: Path, text: str) -> None:
@@ -70,10 +70,7 @@ def remove_unfinished(*folders: Path) -> None:
         named = _UNFINISHED.fullmatch(left.name)
         if named is None or named[1] != _host() or lives(int(named[2])):
             continue
-        if left.is_dir():
-            shutil.rmtree(left)
-        else:
-            left.unlink(missing_ok=True)
+        _remove(left)
 
 
 def _host() -> str:
@@ -85,7 +82,33 @@ def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
+def _put(beside: Path, path: Path) -> None:
+    if not path.is_dir() and not (beside.is_dir() and path.exists()):
+        beside.replace(path)
+        return
+    # A folder cannot be renamed over; a kill between the two leaves a name that is made again.
+    old = unfinished(path)
+    path.rename(old)
+    beside.rename(path)
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _sync(path: Path) -> None:
+    """Push a file, or a folder with all that is in it, to the disk."""
+    if path.is_dir():
+        for inside in path.iterdir():
+            _sync(inside)
+    _sync_entry(path)
+
+
+def _sync_entry(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -50,7 +50,11 @@ AGREEMENT_COLUMNS: Final = (*_TEXT, *_NUMBERS, "reason")
 
 
 def agreement_table(
-    verdicts: pl.LazyFrame, *, quorum: int = 0, people: pl.LazyFrame | None = None
+    verdicts: pl.LazyFrame,
+    *,
+    quorum: int = 0,
+    people: pl.LazyFrame | None = None,
+    ballots: Ballots | None = None,
 ) -> pl.DataFrame:
     """Compare every judge with every other, with the panel of the others, and with people.
 
@@ -69,7 +73,7 @@ def agreement_table(
     DataFrame
         `AGREEMENT_COLUMNS`, in the order of the table above, then by name.
     """
-    ballots = ballots_of(verdicts)
+    ballots = ballots or ballots_of(verdicts)
     rows = [
         *_pairwise(ballots, "judges", "both_orders"),
         *_against_others(ballots, quorum),

@@ -45,19 +45,36 @@ def vote_column(place: int) -> str:
 
 def ballots_of(verdicts: pl.LazyFrame) -> Ballots:
     """Put the final verdicts of the judges side by side; rows of the panel are passed over."""
-    frame = verdicts.filter(pl.col("judge").cast(pl.String) != PANEL).select(
-        pl.col("judge").cast(pl.String), *PAIR_KEY, *_ATTRIBUTES, _vote().alias("vote")
-    )
-    judges = tuple(frame.select(pl.col("judge").unique().sort()).collect()["judge"].to_list())
-    # A judge has one row per pair and repeat, so the largest number is that row's.
-    cast = [
-        pl.when(pl.col("judge") == judge).then(pl.col("vote")).otherwise(0).max().alias(name)
-        for judge, name in zip(judges, map(vote_column, range(len(judges))), strict=True)
+    judge = pl.col("judge").cast(pl.String)
+    real = verdicts.filter(judge != PANEL)
+    judges = tuple(real.select(judge.unique().sort()).collect()["judge"].to_list())
+    parts = [
+        real.filter(judge == name).select(
+            *PAIR_KEY, *_ATTRIBUTES, _vote().alias(vote_column(place))
+        )
+        for place, name in enumerate(judges)
     ]
-    attributes = [pl.col(name).first() for name in _ATTRIBUTES]
-    wide = frame.group_by(PAIR_KEY).agg(*attributes, *cast).sort(PAIR_KEY).collect()
+    wide = _beside(pl.collect_all(parts), list(map(vote_column, range(len(judges)))))
     numbered = with_cluster_id(wide.with_columns(gold_label=label_number("gold")))
     return Ballots(judges=judges, frame=numbered)
+
+
+def _beside(judges: Sequence[pl.DataFrame], votes: Sequence[str]) -> pl.DataFrame:
+    """Join the judges' votes by pair: one row a pair that any of them judged, sorted."""
+    none = pl.DataFrame(schema={"task": pl.String, "pair_id": pl.String, "repeat": pl.Int32})
+    wide = none.with_columns(pl.lit(None, pl.String).alias(name) for name in _ATTRIBUTES)
+    for place, (judge, vote) in enumerate(zip(judges, votes, strict=True)):
+        if place == 0:
+            wide = judge.sort(PAIR_KEY)
+            continue
+        if judge.select(PAIR_KEY).equals(wide.select(PAIR_KEY)):
+            # Judges that are asked the same pairs have them in the same order.
+            wide = wide.with_columns(judge[vote])
+            continue
+        known = wide.join(judge.select(*PAIR_KEY, vote), on=PAIR_KEY, how="left")
+        new = judge.join(wide.select(PAIR_KEY), on=PAIR_KEY, how="anti")
+        wide = pl.concat([known, new], how="diagonal").sort(PAIR_KEY)
+    return wide.with_columns(pl.col(votes).fill_null(0)) if votes else wide
 
 
 def tally(votes: Sequence[str], *, without: str | None = None) -> dict[str, pl.Expr]:

@@ -6,63 +6,28 @@ alone, so that ten million lone pairs need no ten million groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from judgebias.stats.profiles import IntArray
+from judgebias.summary.clusters import Counted, cluster_numbers, count_vectors
 
 LABELS: Final = {"A": 1, "B": 2, "tie": 3}
 """A label as a small number; 0 is no label."""
-_PAIR: Final = ("task", "pair_id")
+_ALONE: Final = -1
+"""The cluster of a pair that stands alone."""
 
 
 def with_cluster_id(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add `cluster_id` to a frame with task, pair_id, repeat and cluster.
-
-    The numbers follow the sorted names, so they do not depend on the order of the rows.
-    """
-    repeated = frame["repeat"].n_unique() > 1
-    clusters = frame["cluster"].cast(pl.String)
-    names = clusters.drop_nulls().unique().sort()
-    number = clusters.cast(pl.Enum(names)).to_physical().cast(pl.Int64)
-    result = frame.with_columns(number.alias("cluster_id"))
-    if not repeated:
-        return result
-    lone = frame.filter(clusters.is_null()).select(_PAIR).unique().sort(_PAIR)
-    lone = lone.with_row_index("lone_id", offset=len(names))
-    joined = result.join(lone, on=_PAIR, how="left", maintain_order="left")
-    own = pl.when(pl.col("cluster").is_null()).then(pl.col("lone_id").cast(pl.Int64))
-    return joined.with_columns(pl.coalesce("cluster_id", own).alias("cluster_id")).drop("lone_id")
+    """Add `cluster_id` to a frame with task, pair_id, repeat and cluster; see `cluster_numbers`."""
+    return frame.with_columns(cluster_numbers(frame).alias("cluster_id"))
 
 
 def label_number(column: str | pl.Expr) -> pl.Expr:
     """Turn A, B, tie or null into 1, 2, 3 or 0."""
     words = pl.col(column) if isinstance(column, str) else column
     return words.cast(pl.String).replace_strict(LABELS, default=0, return_dtype=pl.Int8)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Counted:
-    """Clusters by the pairs of each kind that they hold."""
-
-    counts: IntArray
-    """(profiles, kinds) pairs."""
-    multiplicity: IntArray
-    """(profiles,) clusters."""
-
-    @property
-    def n(self) -> int:
-        """All pairs."""
-        return int((self.counts.sum(axis=1) * self.multiplicity).sum())
-
-    @property
-    def n_clusters(self) -> int:
-        """All clusters."""
-        return int(self.multiplicity.sum())
 
 
 def count_kinds(frame: pl.DataFrame, kind: pl.Expr, kinds: int) -> Counted:
@@ -77,23 +42,16 @@ def count_kinds(frame: pl.DataFrame, kind: pl.Expr, kinds: int) -> Counted:
     kinds
         How many there are.
     """
-    coded = frame.select("cluster_id", kind.cast(pl.Int64).alias("kind")).drop_nulls("kind")
-    names = [f"kind_{place}" for place in range(kinds)]
-    lone = coded.filter(pl.col("cluster_id").is_null()).group_by("kind").len().sort("kind")
-    sums = [
-        (pl.col("kind") == place).sum().cast(pl.Int64).alias(n) for place, n in enumerate(names)
-    ]
-    clusters = (
-        coded.filter(pl.col("cluster_id").is_not_null())
-        .group_by("cluster_id")
-        .agg(sums)
-        .group_by(names)
-        .len()
-        .sort(names)
+    coded = frame.select(
+        pl.col("cluster_id").fill_null(_ALONE).alias("cluster"),
+        kind.cast(pl.Int64).fill_null(kinds).alias("kind"),
     )
-    alone = np.eye(kinds, dtype=np.int64)[lone["kind"].to_numpy()]
-    together = clusters.select(names).to_numpy().astype(np.int64).reshape(-1, kinds)
-    sizes: Sequence[IntArray] = [
-        part["len"].to_numpy().astype(np.int64) for part in (lone, clusters)
-    ]
-    return Counted(counts=np.concatenate([alone, together]), multiplicity=np.concatenate(sizes))
+    cluster, place = coded["cluster"].to_numpy(), coded["kind"].to_numpy()
+    told, alone = place < kinds, cluster == _ALONE
+    lone = np.bincount(place[told & alone], minlength=kinds)
+    there = np.flatnonzero(lone)
+    together = count_vectors(cluster[told & ~alone], place[told & ~alone], kinds)
+    return Counted(
+        counts=np.concatenate([np.eye(kinds, dtype=np.int64)[there], together.counts]),
+        multiplicity=np.concatenate([lone[there], together.multiplicity]),
+    )

@@ -111,8 +111,8 @@ def _columns() -> list[pl.Expr]:
         for order, words in (("ab", _A_FIRST), ("ba", _B_FIRST))
     ]
     return [
-        *(pl.col(name).cast(pl.String) for name in ("task", "pair_id", "cluster")),
-        pl.col("repeat"),
+        pl.col("task").cast(pl.String),
+        *("pair_id", "cluster", "repeat"),
         *(pl.col(name).cast(pl.Int64) for name in ("len_a", "len_b")),
         *halves,
         label_number("final").alias("final_label"),

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from judgebias.biases.ballots import PANEL
 from judgebias.biases.clusters import label_number, with_cluster_id
+from judgebias.biases.equal_rows import Digit, count_equal
 from judgebias.stats.comparisons import FIRST, NONE, OWN, SECOND, TIE, Comparisons
 from judgebias.verdicts import Slot
 
@@ -41,81 +40,49 @@ class Contest:
 
 def contests(verdicts: pl.LazyFrame) -> Iterator[Contest]:
     """Count the comparisons of models, judge by judge; a judge without any has no models."""
-    judges = verdicts.select(pl.col("judge").cast(pl.String).unique().sort()).collect()["judge"]
-    counted, names = _counted(verdicts, judges)
-    numbered = sorted(enumerate(judges), key=lambda pair: (pair[1] == PANEL, pair[1]))
-    for number, judge in numbered:
-        part = counted.filter(pl.col("judge") == number)
-        a, b = part["a"].to_numpy(), part["b"].to_numpy()
-        met = np.unique(np.concatenate([a, b]))
-        rest = {name: part[name].to_numpy() for name in ("ab", "ba", "count", "cluster")}
+    name = pl.col("judge").cast(pl.String)
+    judges = verdicts.select(name.unique()).collect()["judge"].to_list()
+    for judge in sorted(judges, key=lambda judge: (judge == PANEL, judge)):
+        counted, names = _counted(verdicts.filter(name == judge), panel=judge == PANEL)
+        a, b = counted["a"].to_numpy(), counted["b"].to_numpy()
+        rest = {name: counted[name].to_numpy() for name in ("ab", "ba", "count", "cluster")}
         yield Contest(
-            judge=judge,
-            models=tuple(names[place] for place in met.tolist()),
-            comparisons=Comparisons.of(
-                a=np.searchsorted(met, a), b=np.searchsorted(met, b), **rest
-            ),
+            judge=judge, models=tuple(names), comparisons=Comparisons.of(a=a, b=b, **rest)
         )
 
 
-def _counted(verdicts: pl.LazyFrame, judges: pl.Series) -> tuple[pl.DataFrame, list[str]]:
-    """Count pairs by judge, cluster, models (A the one that sorts first) and verdicts.
+def _counted(verdicts: pl.LazyFrame, *, panel: bool) -> tuple[pl.DataFrame, list[str]]:
+    """Count a judge's pairs by cluster, models (A the one that sorts first) and verdicts.
 
-    Returns the counts, judges and models as places in their sorted names, and the models' names.
+    Returns the counts, models as places in their sorted names, and these names.
     """
-    panel = pl.col("judge").cast(pl.String) == PANEL
-    named = {name: pl.col(name).cast(pl.String) for name in ("judge", "model_a", "model_b")}
-    # The panel's verdict names an answer: as if it were asked once, and no order had an effect.
-    answers = label_number("final") - 1
-    said = {
-        "ab": pl.when(panel).then(answers).otherwise(_slot_number("slot_ab")),
-        "ba": pl.when(panel).then(NONE).otherwise(_slot_number("slot_ba")),
-    }
+    said = {"ab": _slot_number("slot_ab"), "ba": _slot_number("slot_ba")}
+    if panel:
+        # Its verdict names an answer: as if it were asked once, and no order had an effect.
+        said = {"ab": label_number("final") - 1, "ba": pl.lit(NONE, pl.Int8)}
+    models = {name: pl.col(name).cast(pl.String) for name in ("model_a", "model_b")}
     met = pl.col("model_a") != pl.col("model_b")
     heard = (pl.col("ab") != NONE) | (pl.col("ba") != NONE)
-    pairs = verdicts.select("task", "pair_id", "repeat", "cluster", **named, **said)
+    pairs = verdicts.select("task", "pair_id", "repeat", "cluster", **models, **said)
     numbered = with_cluster_id(pairs.filter(met & heard).collect())
     names = pl.concat([numbered["model_a"].unique(), numbered["model_b"].unique()]).unique().sort()
     coded = numbered.select(
-        _place("judge", judges).alias("judge"),
         pl.col("cluster_id").fill_null(OWN).alias("cluster"),
         _place("model_a", names).alias("a"),
         _place("model_b", names).alias("b"),
         *("ab", "ba"),
         turn=pl.col("model_a") > pl.col("model_b"),
-    ).select("judge", "cluster", *_turned("a", "b"), *_turned("ab", "ba"))
-    return _counted_equal(coded, len(judges), len(names)), names.to_list()
+    ).select("cluster", *_turned("a", "b"), *_turned("ab", "ba"))
+    digits = (
+        Digit.of("cluster", coded["cluster"], least=OWN),
+        *(Digit(name=side, least=0, base=len(names)) for side in ("a", "b")),
+        *(Digit(name=order, least=NONE, base=_SLOTS) for order in ("ab", "ba")),
+    )
+    return count_equal(coded, digits), names.to_list()
 
 
 def _place(name: str, names: pl.Series) -> pl.Expr:
     return pl.col(name).cast(pl.Enum(names)).to_physical().cast(pl.Int64)
-
-
-def _counted_equal(frame: pl.DataFrame, n_judges: int, n_models: int) -> pl.DataFrame:
-    """Count equal rows, in sorted order.
-
-    A row travels as one number, its places the digits: one number sorts ten times faster than six.
-    """
-    largest = frame["cluster"].max()
-    n_clusters = largest - OWN + 1 if isinstance(largest, int) else 1
-    digits = (
-        ("judge", 0, n_judges),
-        ("cluster", OWN, n_clusters),
-        *(("a", 0, n_models), ("b", 0, n_models)),
-        *(("ab", NONE, _SLOTS), ("ba", NONE, _SLOTS)),
-    )
-    fits = prod(base for _, _, base in digits) < 2**63
-    number = pl.lit(0, pl.Int64 if fits else pl.Int128)
-    for name, least, base in digits:
-        number = number * base + (pl.col(name).cast(pl.Int64) - least)
-    counted = (
-        frame.select(number=number).group_by("number").agg(pl.len().cast(pl.Int64).alias("count"))
-    )
-    rest, columns = pl.col("number"), {"count": pl.col("count")}
-    for name, least, base in reversed(digits):
-        columns[name] = (rest % base).cast(pl.Int64) + least
-        rest = rest // base
-    return counted.sort("number").select(**columns)
 
 
 def _turned(one: str, other: str) -> list[pl.Expr]:

@@ -35,7 +35,7 @@ from judgebias.stats.interval import MIN_CLUSTERS
 from judgebias.stats.length import call_slope, length_controlled, length_slope
 from judgebias.stats.length_excess import PLAUSIBLE_GOLD_ERROR, excess_over_gold, is_length_bias
 from judgebias.stats.logistic import Failure
-from judgebias.stats.profiles import IntArray
+from judgebias.stats.profiles import IntArray, dense
 from judgebias.stats.sign_flip import sign_flip_p
 from judgebias.summary.columns import Row, bounded, estimate, frame_of
 
@@ -238,7 +238,6 @@ def _halves(final: IntArray) -> IntArray:
 
 def _by_cluster(cluster: IntArray, values: np.ndarray) -> IntArray:
     """Sum whole numbers by cluster, exactly."""
-    _, place = np.unique(cluster, return_inverse=True)
-    sums = np.zeros(int(place.max()) + 1 if place.size else 0, np.int64)
-    np.add.at(sums, place, values.astype(np.int64))
-    return sums
+    place, n_clusters = dense(cluster)
+    # Whole numbers below 2**53 are exact as floating point.
+    return np.bincount(place, weights=values, minlength=n_clusters).astype(np.int64)

@@ -23,7 +23,8 @@ import polars as pl
 from judgebias.stats.heterogeneity import directions_differ_p
 from judgebias.summary.columns import Figure, Row
 from judgebias.summary.profiles import ALL
-from judgebias.summary.rows import SUMMARY_COLUMNS, column_type, compare, rows_of
+from judgebias.summary.rows import SUMMARY_COLUMNS, column_type, compare
+from judgebias.summary.strata import strata_rows
 from judgebias.verdicts import Slot
 
 FIXED_EDGES: Final = (0, 1000, 2000, 4000, 8000)
@@ -61,7 +62,7 @@ def length_bands_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
     rows: list[Row] = []
     for name, edges in (("quartiles", _quartiles(verdicts)), ("fixed", FIXED_EDGES)):
         rows += _rows_of_bands(verdicts, name, edges)
-    rows.sort(key=_place)
+    rows.sort(key=_order)
     schema = {name: _TYPES.get(name) or column_type(name) for name in LENGTH_BAND_COLUMNS}
     data = [[row.get(name) for name in LENGTH_BAND_COLUMNS] for row in rows]
     return pl.DataFrame(data, schema, orient="row")
@@ -69,7 +70,8 @@ def length_bands_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
 
 def _quartiles(verdicts: pl.LazyFrame) -> tuple[int, ...]:
     """Return where the quarters of the pairs begin; equal lengths stay together."""
-    keys = ("task", "pair_id")
+    numbered = verdicts.collect_schema()["pair_id"].is_integer()
+    keys = ("pair_id",) if numbered else ("task", "pair_id")
     pairs = verdicts.select(*keys, _COMBINED.alias("combined")).unique(keys)
     lengths = pairs.select("combined").drop_nulls().collect()["combined"].sort()
     if lengths.is_empty():
@@ -80,16 +82,19 @@ def _quartiles(verdicts: pl.LazyFrame) -> tuple[int, ...]:
 
 
 def _rows_of_bands(verdicts: pl.LazyFrame, name: str, edges: Sequence[int]) -> list[Row]:
-    rows: list[Row] = []
-    differ: list[Figure] = []
-    for band in _bands(edges):
-        inside = verdicts.filter(_is_in(band["from_length"], band["to_length"]))
-        # Tasks are compared inside a band, rows of all bands are adjusted together.
-        found = compare(rows_of(inside))
-        rows += [{**row, **band, "bands": name} for row in found]
-        differ += [row["p_tasks_differ"] for row in found]
-    adjusted = [{**row, "p_tasks_differ": p} for row, p in zip(compare(rows), differ, strict=True)]
-    return [row for same in _by_judge_and_task(adjusted) for row in _with_crossing(same)]
+    bands = {str(band["band"]): band for band in _bands(edges)}
+    band_of = pl.coalesce(
+        pl.when(_is_in(band["from_length"], band["to_length"])).then(pl.lit(word))
+        for word, band in bands.items()
+    )
+    banded, judge = verdicts.with_columns(band_of.alias("band")), pl.col("judge").cast(pl.String)
+    judges = verdicts.select(judge.unique().sort()).collect()["judge"].to_list()
+    # One judge at a time: a row needs no other judge until rows are compared.
+    found = [row for name in judges for row in strata_rows(banded.filter(judge == name), ["band"])]
+    # Tasks are compared inside a band, rows of all bands are adjusted together.
+    together = [{**row, **bands[str(row["band"])], "bands": name} for row in found]
+    rows = sorted(compare(together, apart=["band"]), key=_order)
+    return [row for same in _by_judge_and_task(rows) for row in _with_crossing(same)]
 
 
 def _bands(edges: Sequence[int]) -> Iterator[Row]:
@@ -139,7 +144,7 @@ def _direction(row: Row) -> str | None:
     return next((str(slot) for slot in (Slot.FIRST, Slot.SECOND) if words.startswith(slot)), None)
 
 
-def _place(row: Row) -> tuple[str, bool, str, bool, bool, int]:
+def _order(row: Row) -> tuple[str, bool, str, bool, bool, int]:
     task, start = str(row["task"]), row["from_length"]
     length = int(start) if start is not None else 0
     fixed, unknown = row["bands"] == "fixed", start is None

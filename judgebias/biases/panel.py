@@ -75,7 +75,11 @@ PANEL_COLUMNS: Final = (
 
 
 def panel_table(
-    verdicts: pl.LazyFrame, *, quorum: int = 0, families: Mapping[str, str] | None = None
+    verdicts: pl.LazyFrame,
+    *,
+    quorum: int = 0,
+    families: Mapping[str, str] | None = None,
+    ballots: Ballots | None = None,
 ) -> pl.DataFrame:
     """Describe the panel, its variants, and the panel without each judge.
 
@@ -88,13 +92,15 @@ def panel_table(
         always have the latter rule.
     families
         Judge -> its family; a judge that is missing is a family of its own. None: not known.
+    ballots
+        What `ballots_of` gives for the verdicts, where that was made already.
 
     Returns
     -------
     DataFrame
         `PANEL_COLUMNS`, in the order above.
     """
-    ballots = ballots_of(verdicts)
+    ballots = ballots or ballots_of(verdicts)
     need = quorum or default_quorum(len(ballots.judges))
     voted = decided_ballots(ballots, need)
     rows = [

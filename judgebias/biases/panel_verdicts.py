@@ -27,7 +27,9 @@ VOTE_COLUMNS: Final = (
 """The columns of `panel_votes`, in order."""
 
 
-def panel_verdicts(verdicts: pl.LazyFrame, *, quorum: int = 0) -> pl.LazyFrame:
+def panel_verdicts(
+    verdicts: pl.LazyFrame, *, quorum: int = 0, ballots: Ballots | None = None
+) -> pl.LazyFrame:
     """Return the panel as one more judge, named ``panel``: rows to add to the verdicts.
 
     Its `final` is the majority, null below the quorum. It is asked nothing itself, so its slots and
@@ -37,7 +39,7 @@ def panel_verdicts(verdicts: pl.LazyFrame, *, quorum: int = 0) -> pl.LazyFrame:
     ----------
     verdicts
         What `settle_calls` returns.
-    quorum
+    quorum, ballots
         As in `panel_table`.
 
     Returns
@@ -45,7 +47,7 @@ def panel_verdicts(verdicts: pl.LazyFrame, *, quorum: int = 0) -> pl.LazyFrame:
     LazyFrame
         The columns and types of `verdicts`, sorted by pair.
     """
-    ballots = ballots_of(verdicts)
+    ballots = ballots or ballots_of(verdicts)
     need = quorum or default_quorum(len(ballots.judges))
     schema = verdicts.collect_schema()
     decided = decided_ballots(ballots, need)

@@ -39,9 +39,8 @@ _ONE_LABEL: Final = "kappa not available: the final verdict is one and the same 
 
 def judge_people_rows(verdicts: pl.LazyFrame, ballots: Ballots, quorum: int) -> Iterator[Row]:
     """Compare each judge and the panel with the gold labels."""
-    labelled = _labelled(verdicts)
     for judge in ballots.judges:
-        mine = labelled.filter(pl.col("judge") == judge)
+        mine = _labelled(verdicts.filter(pl.col("judge").cast(pl.String) == judge))
         whole = mine.filter(pl.col("cell").is_not_null())
         views = whole if whole.height else mine
         for basis in ("both_orders", "order_ab", "order_ba"):
@@ -71,9 +70,9 @@ def people_ballots(people: pl.LazyFrame, ballots: Ballots) -> Ballots:
 
 
 def _labelled(verdicts: pl.LazyFrame) -> pl.DataFrame:
-    frame = verdicts.filter(pl.col("judge").cast(pl.String) != PANEL).select(
-        *(pl.col(name).cast(pl.String) for name in ("judge", "cell", "cluster")),
-        *("task", "pair_id", "repeat"),
+    frame = verdicts.select(
+        pl.col("cell").cast(pl.String),
+        *("task", "pair_id", "repeat", "cluster"),
         both_orders=label_number("final"),
         order_ab=_said(Order.AB),
         order_ba=_said(Order.BA),

@@ -19,6 +19,7 @@ wins, ties, losses`, and `win_rate`, a tie as half a win.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -53,24 +54,26 @@ _WHOLE: Final = {
 _EQUAL: Final = 1e-9
 
 
-def ranking_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
+def ranking_table(verdicts: pl.LazyFrame, *, met: Sequence[Contest] | None = None) -> pl.DataFrame:
     """Rank the models by each judge, and by the panel where its rows are among the verdicts.
 
     Parameters
     ----------
     verdicts
         What `settle_calls` returns, with or without what `panel_verdicts` adds.
+    met
+        What `contests` gives for the verdicts, where that was made already.
 
     Returns
     -------
     DataFrame
         `RANKING_COLUMNS`, sorted by judge (the panel last), component, rank, model.
     """
-    rows = [row for contest in contests(verdicts) for row in _ranked(contest)]
+    rows = [row for contest in met or contests(verdicts) for row in _ranked(contest)]
     return frame_of(rows, {name: _type(name) for name in RANKING_COLUMNS})
 
 
-def wins_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
+def wins_table(verdicts: pl.LazyFrame, *, met: Sequence[Contest] | None = None) -> pl.DataFrame:
     """Count who was preferred to whom: the win matrix, as a long table.
 
     Returns
@@ -78,7 +81,7 @@ def wins_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
     DataFrame
         `WINS_COLUMNS`, sorted by judge (the panel last), model, opponent.
     """
-    parts = [_matrix(contest) for contest in contests(verdicts)]
+    parts = [_matrix(contest) for contest in met or contests(verdicts)]
     schema = {name: _type(name) for name in WINS_COLUMNS}
     return pl.concat([pl.DataFrame(schema=schema), *parts])
 

@@ -21,7 +21,7 @@ text, or a taste (for length, say) that its family serves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +30,7 @@ import polars as pl
 
 from judgebias.biases.ballots import PANEL
 from judgebias.biases.clusters import LABELS, label_number, with_cluster_id
+from judgebias.biases.equal_rows import Digit, add_counts, number_of, read_numbers
 from judgebias.families import BUILT_IN, Families
 from judgebias.stats.comparisons import FIRST, NONE, SECOND, TIE, Comparisons
 from judgebias.stats.multiplicity import benjamini_hochberg
@@ -50,7 +51,6 @@ SELF_PREFERENCE_COLUMNS: Final = (
 _TEXT: Final = {"judge", "task", "family", "own_models", "self_preference", "reason"}
 _SLOT: Final = {str(Slot.FIRST): FIRST, str(Slot.SECOND): SECOND, str(Slot.TIE): TIE}
 _PAIR: Final = ("task", "pair_id", "repeat")
-_KIND: Final = ("task", "cluster", "a", "b", "ab", "ba")
 
 
 def self_preference_table(
@@ -97,40 +97,97 @@ class _World:
     family: Mapping[str, str]
     """Of each judge."""
     model_family: tuple[str, ...]
-    frame: pl.DataFrame
-    """judge, task, pair_id, repeat, cluster, a, b, ab, ba, halves: sorted by key. `halves` is the
-    final score of A in halves, null where the pair is not complete."""
+    frames: Mapping[str, pl.DataFrame]
+    """Judge -> task, pair_id, repeat, cluster, a, b, ab, ba, halves. `halves` is the final score of
+    A in halves, null where the pair is not complete."""
+    counts: Mapping[str, pl.DataFrame]
+    """Judge -> its pairs with a call as numbers, counted, those without its family's answers."""
+    digits: tuple[Digit, ...]
+    """How pairs are written as numbers; `task` is a place in `tasks`."""
+    tasks: tuple[str, ...]
+    """Sorted."""
 
     @classmethod
     def of(cls, verdicts: pl.LazyFrame, told: Mapping[str, str], families: Families) -> _World:
-        named = {name: pl.col(name).cast(pl.String) for name in ("judge", "task", "pair_id")}
+        named = {name: pl.col(name).cast(pl.String) for name in ("judge", "task")}
         real = verdicts.with_columns(**named).filter(pl.col("judge") != PANEL)
         tasks: dict[str, list[str]] = {}
         groups = real.select("judge", "task").unique().sort("judge", "task").collect()
         for judge, task in groups.iter_rows():
             tasks.setdefault(judge, []).append(task)
         frame, models = _numbered(real)
+        named = tuple(sorted({task for known in tasks.values() for task in known}))
+        family = {judge: told.get(judge) or families.family(judge) for judge in tasks}
+        model_family = tuple(families.family(model) for model in models)
+        digits = _digits(frame, len(named), len(models))
+        frames = frame.partition_by("judge", as_dict=True, include_key=False)
+        by_judge = {judge: frames.get((judge,), frame.drop("judge").clear()) for judge in tasks}
+        own = {
+            judge: [place for place, other in enumerate(model_family) if other == mine]
+            for judge, mine in family.items()
+        }
         return cls(
             judges=tasks,
             models=models,
-            family={judge: told.get(judge) or families.family(judge) for judge in tasks},
-            model_family=tuple(families.family(model) for model in models),
-            frame=frame,
+            family=family,
+            model_family=model_family,
+            frames=by_judge,
+            counts={
+                judge: _numbers(rows.filter(~_touched(own[judge])), digits, named)
+                for judge, rows in by_judge.items()
+            },
+            digits=digits,
+            tasks=named,
         )
 
     def own(self, family: str) -> BoolArray:
         """Tell the models of a family."""
         return np.array([other == family for other in self.model_family], dtype=np.bool_)
 
-    def others(self, family: str) -> pl.DataFrame:
-        """Return what judges of other families said about pairs without their own."""
-        parts = [self.frame.clear()]
-        for judge, other in self.family.items():
-            if other != family:
-                own = np.flatnonzero(self.own(other)).tolist()
-                touched = pl.col("a").is_in(own) | pl.col("b").is_in(own)
-                parts.append(self.frame.filter(pl.col("judge") == judge, ~touched))
-        return pl.concat(parts)
+    def said(self, judge: str) -> pl.DataFrame:
+        """Count what a judge said of all pairs."""
+        return self._named(add_counts([_numbers(self.frames[judge], self.digits, self.tasks)]))
+
+    def said_by_others(self, family: str) -> pl.DataFrame:
+        """Count what judges of other families said about pairs without their own."""
+        nobody = [counted.clear() for counted in self.counts.values()][:1]
+        others = [self.counts[judge] for judge in self.others(family)]
+        return self._named(add_counts([*nobody, *others]))
+
+    def others(self, family: str) -> list[str]:
+        """Name the judges of other families."""
+        return [judge for judge, other in self.family.items() if other != family]
+
+    def neutral(self, judge: str) -> pl.DataFrame:
+        """Return what a judge said about pairs without its own family."""
+        own = np.flatnonzero(self.own(self.family[judge])).tolist()
+        return self.frames[judge].filter(~_touched(own))
+
+    def _named(self, counted: pl.DataFrame) -> pl.DataFrame:
+        rows = read_numbers(counted, self.digits)
+        names = pl.Series(self.tasks, dtype=pl.String)
+        return rows.with_columns(names.gather(rows["task"]).alias("task"))
+
+
+def _touched(own: list[int]) -> pl.Expr:
+    return pl.col("a").is_in(own) | pl.col("b").is_in(own)
+
+
+def _digits(frame: pl.DataFrame, n_tasks: int, n_models: int) -> tuple[Digit, ...]:
+    return (
+        Digit(name="task", least=0, base=n_tasks),
+        Digit.of("cluster", frame["cluster"]),
+        *(Digit(name=side, least=0, base=n_models) for side in ("a", "b")),
+        *(Digit(name=order, least=NONE, base=len(_SLOT) + 1) for order in ("ab", "ba")),
+    )
+
+
+def _numbers(frame: pl.DataFrame, digits: Sequence[Digit], tasks: Sequence[str]) -> pl.DataFrame:
+    """Write the pairs with a call as numbers, each with its count."""
+    heard = (pl.col("ab") != NONE) | (pl.col("ba") != NONE)
+    place = pl.col("task").cast(pl.Enum(tasks)).to_physical()
+    rows = frame.filter(heard).with_columns(task=place)
+    return rows.group_by(number=number_of(digits)).agg(pl.len().cast(pl.Int64).alias("count"))
 
 
 def _numbered(verdicts: pl.LazyFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -143,15 +200,14 @@ def _numbered(verdicts: pl.LazyFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
             *sides.values(),
             ab=_slot_number("slot_ab"),
             ba=_slot_number("slot_ba"),
-            halves=label_number("final").replace_strict(score, default=None, return_dtype=pl.Int64),
+            halves=label_number("final").replace_strict(score, default=None, return_dtype=pl.Int8),
         )
         .filter(pl.col("model_a") != pl.col("model_b"))
-        .sort("judge", *_PAIR)
         .collect()
     )
     names = pl.concat([rows["model_a"], rows["model_b"]]).unique().sort()
     coded = _with_clusters(rows).with_columns(
-        pl.col(f"model_{side}").cast(pl.Enum(names)).to_physical().cast(pl.Int64).alias(side)
+        pl.col(f"model_{side}").cast(pl.Enum(names)).to_physical().alias(side)
         for side in ("a", "b")
     )
     kept = ("judge", *_PAIR, "cluster", "a", "b", "ab", "ba", "halves")
@@ -170,15 +226,14 @@ def _with_clusters(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _slot_number(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.String).replace_strict(_SLOT, default=NONE, return_dtype=pl.Int64)
+    return pl.col(name).cast(pl.String).replace_strict(_SLOT, default=NONE, return_dtype=pl.Int8)
 
 
 def _rows(world: _World, judge: str) -> Iterator[Row]:
     family = world.family[judge]
     own = world.own(family)
-    others, mine = world.others(family), world.frame.filter(pl.col("judge") == judge)
-    counted = _count(others), _count(mine)
-    raw = _raw(mine, others, np.flatnonzero(own).tolist())
+    counted = world.said_by_others(family), world.said(judge)
+    raw = _raw(world, judge, np.flatnonzero(own).tolist())
     for task in (*world.judges[judge], ALL):
         here = pl.lit(value=True) if task == ALL else pl.col("task") == task
         said_by_others, said = (frame.filter(here) for frame in counted)
@@ -203,13 +258,6 @@ def _nothing_to_say(world: _World, mine: pl.DataFrame, own: BoolArray) -> str | 
     if mine.filter(pl.col("a").is_in(touched) | pl.col("b").is_in(touched)).is_empty():
         return "it judged no answer of its own family"
     return None
-
-
-def _count(frame: pl.DataFrame) -> pl.DataFrame:
-    """Count pairs of the same kind, pairs without a call left out."""
-    heard = (pl.col("ab") != NONE) | (pl.col("ba") != NONE)
-    counted = frame.filter(heard).group_by(_KIND).agg(pl.len().cast(pl.Int64).alias("count"))
-    return counted.sort(_KIND)
 
 
 def _comparisons(counted: pl.DataFrame) -> Comparisons:
@@ -263,20 +311,26 @@ def _number(figure: Figure) -> float | None:
     return float(figure) if isinstance(figure, int | float) else None
 
 
-def _raw(mine: pl.DataFrame, others: pl.DataFrame, own: list[int]) -> pl.DataFrame:
+def _raw(world: _World, judge: str, own: list[int]) -> pl.DataFrame:
     """Put beside each own-against-other pair of the judge what the others say, in whole numbers."""
     a, b = pl.col("a").is_in(own), pl.col("b").is_in(own)
     score = pl.when(a).then(pl.col("halves")).otherwise(2 - pl.col("halves"))
-    scored = [
-        frame.filter((a != b) & pl.col("halves").is_not_null()).select(*_PAIR, score=score)
-        for frame in (mine, others)
-    ]
+
+    def scored(frame: pl.DataFrame) -> pl.DataFrame:
+        told = frame.filter((a != b) & pl.col("halves").is_not_null())
+        return told.select(*_PAIR, score=score)
+
+    mine = scored(world.frames[judge])
+    others = [scored(world.neutral(name)) for name in world.others(world.family[judge])]
     by_pair = (
-        scored[1]
+        pl.concat([mine.clear(), *others])
         .group_by(_PAIR)
-        .agg(pl.col("score").sum().alias("others"), pl.len().cast(pl.Int64).alias("n_others"))
+        .agg(
+            pl.col("score").cast(pl.Int64).sum().alias("others"),
+            pl.len().cast(pl.Int64).alias("n_others"),
+        )
     )
-    return scored[0].join(by_pair, on=_PAIR, how="left")
+    return mine.join(by_pair, on=_PAIR, how="left")
 
 
 def _raw_figures(raw: pl.DataFrame) -> Row:

@@ -70,7 +70,8 @@ def _join(verdicts: pl.LazyFrame, densities: pl.LazyFrame | None) -> pl.LazyFram
     if densities is None:
         return verdicts.with_columns(pl.lit(None, pl.Float64).alias(n) for n in DENSITY_COLUMNS)
     told = densities.select(
-        *(pl.col(name).cast(pl.String) for name in ("task", "pair_id")),
+        pl.col("task").cast(pl.String),
+        "pair_id",
         *(pl.col(name).cast(pl.Float64) for name in DENSITY_COLUMNS),
     )
     return verdicts.join(told, on=["task", "pair_id"], how="left", validate="m:1")

@@ -43,6 +43,7 @@ class Evidence:
     calls: Callable[[str], Calls]
     """Judge -> its calls."""
     pairs: pl.LazyFrame
+    """One row per pair; `pair_id` and `cluster` are names or numbers, as they are in the calls."""
     expected: Callable[[str], pl.LazyFrame | None]
     """Judge -> what a live run asks; None for records, which are all there is."""
     quorum: int = 0
@@ -59,6 +60,8 @@ class Evidence:
     """task, pair_id, first_order, where the design does not ask every pair in both orders."""
     notices: tuple[str, ...] = ()
     """What the reader of summary.md must know of the design."""
+    named: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows
+    """Puts names in the place of the numbers that stand for pairs and clusters here."""
     texts: Texts | None = None
     """None where the texts are not known."""
     stopping: Callable[[dict[str, int]], pl.DataFrame | None] = lambda _: None

@@ -110,7 +110,9 @@ def with_twins(
     index = run.scan_index().select(pl.col("digest").alias("pair"), _ITEM[Order.AB])
     named = index.join(twins.lazy().select("pair"), on="pair", how="semi").collect()
     mine = calls.ended.join(named, on="pair", how="inner")
-    probe = pl.concat([calls.probe, mine.select(calls.probe.columns)])
+    # What stands for the pair is its item from here on.
+    words = mine.with_columns(pl.col("pair_id").cast(pl.String)).select(calls.probe.columns)
+    probe = pl.concat([calls.probe, words])
     if not live:
         return replace(calls, probe=probe)
     expected = pl.concat(

@@ -7,27 +7,26 @@ from pathlib import Path
 
 import polars as pl
 
+from judgebias.cli.coded import CodedPairs
 from judgebias.cli.evidence import Calls, Evidence
 from judgebias.cli.probe_calls import live_judges, probe_of_run, probed_pairs, with_twins
+from judgebias.cli.recorded import evidence_of_records
 from judgebias.cli.screen import Screen
 from judgebias.cli.stopping import stopping_of_run
-from judgebias.cli.tabulate import PANEL, Written, tabulate
+from judgebias.cli.tabulate import Written, tabulate
 from judgebias.design import question_words, words_of
-from judgebias.errors import InputError, UsageError
+from judgebias.errors import UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.held import check_held
 from judgebias.journal import first_wins, read_journal, write_calls
-from judgebias.leaks import LEAK_COLUMNS
 from judgebias.manifest import Manifest, design_of
 from judgebias.outputs import refuse_own_outputs
-from judgebias.pairs import PairsSpec, survey_pairs
 from judgebias.pipeline.used_up import list_used_up
-from judgebias.records import join_pairs, read_records
 from judgebias.rundir import RunDir
 from judgebias.self_pairs import has_tie
 from judgebias.stored import open_rundir
+from judgebias.summary.costs import TOKENS
 from judgebias.summary.texts import Texts
-from judgebias.tone import DENSITY_COLUMNS
 from judgebias.verdicts import Order
 
 _NEEDED = (
@@ -36,6 +35,9 @@ _NEEDED = (
     *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "model", "message"),
     *("p_first", "p_second", "p_tie"),
 )
+
+
+_BOUGHT = ("judge", "task", "slot", "failure", "time", "attempts", *TOKENS, "cost_usd")
 
 
 def summarize_sources(
@@ -101,56 +103,13 @@ def write(evidence: Evidence, out: RunDir, screen: Screen) -> Written:
     return written
 
 
-def evidence_of_records(
-    sources: Sequence[str], pairs: str, cluster: str, screen: Screen
-) -> Evidence:
-    """Read files of verdict records, and join the pairs file where one is given."""
-    records = read_records(list(sources), cluster=cluster)
-    tone = texts = None
-    if pairs:
-        index_cluster = cluster if cluster in ("question", "pair") else "question"
-        survey = survey_pairs(PairsSpec(source=pairs, cluster=index_cluster, base=Path.cwd()))
-        records = join_pairs(records, survey.index, cluster=cluster)
-        tone = survey.index.select("task", "pair_id", *DENSITY_COLUMNS, *LEAK_COLUMNS)
-        judged = survey.index.join(records.pairs, on=["task", "pair_id"], how="semi")
-        texts = Texts.of(judged.lazy())
-    if PANEL in set(records.calls["judge"]):
-        raise InputError(
-            f"the records have a judge named {PANEL!r}, which is the name of the panel's own rows",
-            do="give that judge another name in the records",
-        )
-    told = [] if texts is None else texts.words(live=False, recorded=True)
-    for notice in (*records.notices, *told):
-        screen.say(notice)
-    by_judge = records.calls.partition_by("judge", as_dict=True)
-    return Evidence(
-        judges=tuple(sorted(str(judge) for (judge,) in by_judge)),
-        repeats=tuple(sorted(records.calls["repeat"].unique())),
-        calls=lambda judge: Calls(
-            ended=by_judge[(judge,)], probe=_on_twins(by_judge[(judge,)], records.pairs)
-        ),
-        pairs=_with_tone(records.pairs, tone).lazy(),
-        expected=lambda _: None,
-        texts=texts,
-    )
-
-
-def _on_twins(calls: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Find the recorded calls on pairs with two identical answers; each pair is an item."""
-    twins = pairs.filter("identical").select("task", "pair_id")
-    return calls.join(twins, on=["task", "pair_id"], how="semi").with_columns(item="pair_id")
-
-
-def _with_tone(pairs: pl.DataFrame, tone: pl.DataFrame | None) -> pl.DataFrame:
-    return pairs if tone is None else pairs.join(tone, on=["task", "pair_id"], how="left")
-
-
 def evidence_of_run(run: RunDir) -> Evidence:
     """Read the journal against the index: what is there, and what the design still expects."""
     manifest = run.manifest()
     check_held(run, manifest)
-    asked = asked_pairs(run, manifest)
-    config, expected = manifest.config, _expected(run, manifest, asked)
+    coded = CodedPairs.of(run.scan_index())
+    asked = asked_pairs(run, manifest, coded)
+    config, expected = manifest.config, _expected(manifest, asked)
     live = live_judges(config)
     # What joins the probe is not missing from the other tables.
     apart = expected.filter(~pl.col("identical"))
@@ -158,7 +117,7 @@ def evidence_of_run(run: RunDir) -> Evidence:
         judges=tuple(sorted(judge.name for judge in config.judges)),
         repeats=tuple(range(1, config.repeats + 1)),
         calls=lambda judge: calls_of_run(run, manifest, asked, judge=judge),
-        pairs=run.scan_index(),
+        pairs=coded.pairs.lazy(),
         expected=lambda judge: (apart if judge in live else expected).filter(
             pl.col("judge") == judge
         ),
@@ -168,7 +127,8 @@ def evidence_of_run(run: RunDir) -> Evidence:
         skipped=manifest.skipped,
         live=live,
         has_tie={judge.name: has_tie(judge) for judge in config.judges},
-        first_orders=first_orders(run, manifest),
+        first_orders=first_orders(run, manifest, coded),
+        named=coded.named,
         notices=_notices_of_design(run, manifest),
         texts=_texts(run),
         stopping=lambda ended: stopping_of_run(run, manifest, design_of(manifest), ended),
@@ -193,28 +153,35 @@ def _notices_of_design(run: RunDir, manifest: Manifest) -> tuple[str, ...]:
     )
 
 
-def first_orders(run: RunDir, manifest: Manifest) -> pl.LazyFrame | None:
+def first_orders(run: RunDir, manifest: Manifest, coded: CodedPairs) -> pl.LazyFrame | None:
     """Name the order of each pair's first call, unless every pair is asked in both."""
     if manifest.config.orders == "both":
         return None
-    pairs = run.scan_index().select("task", "pair_id", "digest").collect()
+    pairs = run.scan_index().select("task", "digest").collect()
     ab_first = design_of(manifest).ab_first(words_of(b"".join(pairs["digest"])))
     order = pl.when(pl.Series(ab_first)).then(pl.lit("ab")).otherwise(pl.lit("ba"))
-    return pairs.lazy().select("task", "pair_id", order.alias("first_order"))
+    named = pairs.with_columns(coded.pairs["pair_id"])
+    return named.lazy().select("task", "pair_id", order.alias("first_order"))
 
 
 def calls_of_run(run: RunDir, manifest: Manifest, asked: pl.DataFrame, *, judge: str) -> Calls:
-    """Read a judge's calls on what `asked_pairs` gives, without the raw replies."""
+    """Read a judge's calls of the current input, without the raw replies.
+
+    `asked` is what `asked_pairs` gives; `pair_id` becomes what it is there.
+    """
     replies = read_journal(run.journal, columns=_NEEDED, judge=judge).table
     replies, repeats = _of_judge(replies, manifest, judge), manifest.config.repeats
-    ended, extra = first_wins(_of_design(replies, asked))
+    ours = _of_design(replies, asked)
+    if "pair_id" in asked.columns:
+        ours = ours.drop("pair_id").join(asked.select("pair", "pair_id"), on="pair", how="inner")
+    ended, extra = first_wins(ours)
     strange = replies.join(asked, on="pair", how="anti") if manifest.probed else replies.clear()
     probe = probe_of_run(run, manifest, judge, strange)
     left = asked.select(pl.col("expects_ab", "expects_ba").sum()).row(0)
     calls = Calls(
         ended=ended,
-        bought=pl.concat([ended, probe.ended.drop("item")]),
-        extra=pl.concat([extra, probe.extra]),
+        bought=pl.concat([ended.select(_BOUGHT), probe.ended.select(_BOUGHT)]),
+        extra=pl.concat([extra.select(_BOUGHT), probe.extra.select(_BOUGHT)]),
         probe=probe.ended,
         n_pending=sum(left) * repeats - ended.height + probe.n_pending,
         n_pending_items=probe.n_pending,
@@ -238,10 +205,15 @@ def _of_design(rows: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
     return current.filter(wanted).select(rows.columns)
 
 
-def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:
-    """Name the pairs of the design by their digests (column pair), with the orders asked."""
+def asked_pairs(run: RunDir, manifest: Manifest, coded: CodedPairs | None = None) -> pl.DataFrame:
+    """Name the pairs of the design by their digests (column pair), with the orders asked.
+
+    Where pairs have numbers, they are the column pair_id.
+    """
     index, design = run.scan_index(), design_of(manifest)
     pairs = index.select("task", "identical", pair="digest").collect()
+    if coded is not None:
+        pairs = pairs.with_columns(coded.pairs["pair_id"])
     questions = None
     if design.orders == "sampled":
         ids = index.select("question_id").collect()["question_id"]
@@ -252,11 +224,9 @@ def asked_pairs(run: RunDir, manifest: Manifest) -> pl.DataFrame:
     ).filter(pl.col("expects_ab") | pl.col("expects_ba"))
 
 
-def _expected(run: RunDir, manifest: Manifest, asked: pl.DataFrame) -> pl.LazyFrame:
+def _expected(manifest: Manifest, asked: pl.DataFrame) -> pl.LazyFrame:
     """List what the design asks: one row per judge, pair and repeat."""
     config = manifest.config
-    index = run.scan_index().select("pair_id", pair="digest").collect()
-    chosen = index.join(asked, on="pair").drop("pair")
     judges = pl.LazyFrame({"judge": [judge.name for judge in config.judges]})
     repeats = pl.LazyFrame({"repeat": range(1, config.repeats + 1)}, {"repeat": pl.Int32})
-    return chosen.lazy().join(judges, how="cross").join(repeats, how="cross")
+    return asked.drop("pair").lazy().join(judges, how="cross").join(repeats, how="cross")

@@ -1,53 +1,35 @@
-"""From calls to every table of a run, one judge in memory at a time."""
+"""From calls to every table of a run, the calls of one judge in memory at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
-from judgebias.biases.agreement import agreement_table
-from judgebias.biases.length import length_table
-from judgebias.biases.length_bands import length_bands_table
-from judgebias.biases.panel import panel_table
-from judgebias.biases.panel_verdicts import panel_verdicts
-from judgebias.biases.ranking import ranking_table, wins_table
-from judgebias.biases.self_preference import self_preference_table
-from judgebias.biases.tone import tone_table
-from judgebias.cli.evidence import Calls, Evidence
+from judgebias.cli.bias_tables import BiasTables, family_of
+from judgebias.cli.evidence import Evidence
+from judgebias.cli.gathered import Gathered
+from judgebias.divided import DIVIDED_ABOVE
 from judgebias.families import own_family_warnings
 from judgebias.leaks import LEAK_COLUMNS
 from judgebias.report.markdown import render_flips, render_probe, render_sampled
 from judgebias.report.stopping import render_stopping
-from judgebias.report.tables import write_csv, write_tables, write_verdicts
+from judgebias.report.tables import VERDICTS_SCHEMA, write_csv, write_tables, write_verdicts
 from judgebias.summary import (
     Row,
     compare,
-    compare_repeats,
-    costs_table,
-    failures_table,
-    repeat_rows,
-    rows_of,
-    settle_calls,
-    several_models,
     table,
 )
-from judgebias.summary.failures import probe_failures
-from judgebias.summary.flips import flips_table
 from judgebias.summary.hypotheses import hypotheses_table
 from judgebias.summary.leaks import leak_rows, leak_words, leaks_table
 from judgebias.summary.lengths import with_mean_lengths
-from judgebias.summary.matchups import compare_matchups, matchup_rows
 from judgebias.summary.probe import NO_CALLS, probe_table
-from judgebias.summary.profiles import ALL, Group
-from judgebias.summary.sampled import compare_sampled, sampled_rows
-from judgebias.summary.settle import with_states
-from judgebias.summary.snapshots import model_changes, snapshot_warnings
-from judgebias.summary.soft import soft_rows, with_soft
-from judgebias.summary.strength import compare_strength, strength_rows
-from judgebias.tone import DENSITY_COLUMNS
+from judgebias.summary.profiles import ALL
+from judgebias.summary.sampled import compare_sampled
+from judgebias.summary.soft import with_soft
 
 PANEL = "panel"
 _PAIR = ("task", "pair_id")
@@ -58,6 +40,9 @@ _NOT_ALWAYS = frozenset(
     )
 )
 """Tables that some starts of a run have and others do not."""
+_NO_VERDICTS = pl.LazyFrame(VERDICTS_SCHEMA.empty_table()).with_columns(
+    pl.lit(0, pl.UInt8).alias(f"state_{order}") for order in ("ab", "ba")
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,81 +76,37 @@ def nothing_written() -> Written:
     )
 
 
-@dataclass(kw_only=True, slots=True)
-class _Gathered:
-    """What the judges leave behind for the tables that compare them."""
-
-    rows: list[Row] = field(default_factory=list[Row])
-    repeats: list[Row] = field(default_factory=list[Row])
-    matchups: list[Row] = field(default_factory=list[Row])
-    strength: list[Row] = field(default_factory=list[Row])
-    failures: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
-    flips: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
-    costs: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
-    model_changes: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
-    snapshots: list[str] = field(default_factory=list[str])
-    self_pair: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
-    sampled: list[Row] = field(default_factory=list[Row])
-    pending: dict[str, int] = field(default_factory=dict[str, int])
-    pending_items: dict[str, int] = field(default_factory=dict[str, int])
-    n_failed: int = 0
-    several: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    soft: dict[Group, Row] = field(default_factory=dict[Group, Row])
-
-    def add(self, calls: Calls, verdicts: pl.LazyFrame, repeats: tuple[int, ...]) -> None:
-        self.rows.extend(rows_of(verdicts))
-        self.repeats.extend(repeat_rows(verdicts, repeats))
-        self.matchups.extend(matchup_rows(verdicts))
-        self.strength.extend(strength_rows(verdicts))
-        self.failures.append(failures_table(calls.ended.lazy(), verdicts))
-        self.flips.append(flips_table(verdicts))
-        self.several.update(several_models(verdicts))
-        # Records do not say which model answered.
-        if "model" in calls.ended.columns:
-            changes = model_changes(calls.ended.lazy())
-            self.model_changes.append(changes)
-            self.snapshots += snapshot_warnings(calls.ended.lazy(), changes)
-        if calls.bought is not None and calls.extra is not None:
-            self.costs.append(costs_table(calls.bought.lazy(), calls.extra.lazy()))
-
-    def add_probe(self, judge: str, calls: Calls, evidence: Evidence) -> None:
-        tie = {judge: evidence.has_tie.get(judge)}
-        self.self_pair.append(probe_table(calls.probe.lazy(), tie))
-        if judge in evidence.live:
-            self.failures.append(
-                probe_failures(judge, calls.probe.lazy(), calls.probe_pending.lazy())
-            )
-        self.pending[judge] = calls.n_pending
-        self.pending_items[judge] = calls.n_pending_items
-        counted = calls.ended if calls.bought is None else calls.bought
-        self.n_failed += counted["slot"].null_count()
-
-
 def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> Written:
     """Settle, summarise and write every table.
 
     What a reader of any figure must know goes to `say` as well as into summary.md.
     """
-    gathered = _Gathered()
-    path = out / "verdicts.parquet"
-    write_verdicts(path, _settled(evidence, gathered))
-    tables = _position_tables(gathered) | _bias_tables(evidence, pl.scan_parquet(path, glob=False))
-    written = _written(gathered, tables["length"], evidence.live)
-    tables |= _only_where_asked(written)
-    tables["tests"] = hypotheses_table({"summary": written.summary, **tables})
+    with tempfile.TemporaryDirectory(prefix="judgebias-") as room:
+        return _tabulate(evidence, out, Path(room), say)
+
+
+def _tabulate(evidence: Evidence, out: Path, room: Path, say: Callable[[str], object]) -> Written:
+    gathered = Gathered.of(evidence, room)
+    written = _written(gathered, evidence.live)
+    tables = gathered.tables() | _only_where_asked(written)
     stopping = evidence.stopping(_ended_calls(written.summary))
     leaks = _leaks(evidence)
+    verdicts = gathered.verdicts or {"": _NO_VERDICTS}
+    # The summary comes first: it is what is waited for.
     write_tables(
         out,
         summary=written.summary,
         repeats=tables.pop("repeats"),
         failures=tables.pop("failures"),
         several=gathered.several,
-        notices=_notices(evidence, gathered, leaks, pl.scan_parquet(path, glob=False)),
+        notices=_notices(evidence, gathered, leaks, pl.concat(verdicts.values())),
         sections=_sections(evidence, written, tables.get("flips"), stopping),
     )
     for warning in gathered.snapshots:
         say(warning)
+    biases = BiasTables.of(evidence, verdicts)
+    tables |= biases.tables
+    tables["tests"] = hypotheses_table({"summary": written.summary, **tables})
     if leaks:
         tables["leaks"] = leaks_table(leaks)
     if evidence.texts is not None:
@@ -174,15 +115,20 @@ def tabulate(evidence: Evidence, out: Path, *, say: Callable[[str], object]) -> 
         tables["stopping"] = stopping
     for name, rows in tables.items():
         write_csv(out / "tables" / f"{name}.csv", rows)
-    if len(evidence.judges) > 1:
-        write_verdicts(path, _with_panel(evidence, pl.scan_parquet(path, glob=False)))
+    voted = dict(gathered.verdicts) | ({} if biases.panel is None else {PANEL: biases.panel})
+    write_verdicts(
+        out / "verdicts.parquet",
+        (voted[judge].collect() for judge in sorted(voted)),
+        evidence.named,
+        divided=gathered.n_calls > DIVIDED_ABOVE,
+    )
     return replace(written, absent=_NOT_ALWAYS - tables.keys())
 
 
-def _written(gathered: _Gathered, length: pl.DataFrame, asked: Collection[str]) -> Written:
+def _written(gathered: Gathered, asked: Collection[str]) -> Written:
     summary = with_soft(table(compare(gathered.rows)), gathered.soft)
     return Written(
-        summary=with_mean_lengths(summary, length, asked),
+        summary=with_mean_lengths(summary, gathered.lengths, asked),
         self_pair=pl.concat([probe_table(NO_CALLS), *gathered.self_pair]),
         sampled=compare_sampled(gathered.sampled),
         pending=gathered.pending,
@@ -198,7 +144,7 @@ def _only_where_asked(written: Written) -> dict[str, pl.DataFrame]:
 
 
 def _notices(
-    evidence: Evidence, gathered: _Gathered, leaks: list[Row], verdicts: pl.LazyFrame
+    evidence: Evidence, gathered: Gathered, leaks: list[Row], verdicts: pl.LazyFrame
 ) -> list[str]:
     """Collect what the reader of summary.md must know of all figures.
 
@@ -234,59 +180,6 @@ def _ended_calls(summary: pl.DataFrame) -> dict[str, int]:
     return {str(judge): int(n) for judge, n in whole.iter_rows()}
 
 
-def _settled(evidence: Evidence, gathered: _Gathered) -> Iterator[pl.DataFrame]:
-    for judge in evidence.judges:
-        calls = evidence.calls(judge)
-        expected = evidence.expected(judge)
-        verdicts = settle_calls(calls.ended.lazy(), evidence.pairs, expected).collect()
-        gathered.add(calls, verdicts.lazy(), evidence.repeats)
-        gathered.soft |= soft_rows(calls.ended.lazy(), evidence.pairs)
-        gathered.add_probe(judge, calls, evidence)
-        if evidence.first_orders is not None:
-            named = verdicts.lazy().join(evidence.first_orders, on=["task", "pair_id"], how="left")
-            gathered.sampled.extend(sampled_rows(named))
-        yield verdicts
-
-
-def _position_tables(gathered: _Gathered) -> dict[str, pl.DataFrame]:
-    """Make the tables that need the figures of all judges, and no verdict any more."""
-    tables = {
-        "repeats": compare_repeats(gathered.repeats),
-        "failures": pl.concat(gathered.failures) if gathered.failures else pl.DataFrame(),
-        "matchups": compare_matchups(gathered.matchups),
-        "matchup_strength": compare_strength(gathered.strength),
-    }
-    if gathered.flips:
-        tables["flips"] = pl.concat(gathered.flips)
-    if gathered.model_changes:
-        tables["model_changes"] = pl.concat(gathered.model_changes)
-    if gathered.costs:
-        tables["costs"] = pl.concat(gathered.costs)
-    return tables
-
-
-def _bias_tables(evidence: Evidence, verdicts: pl.LazyFrame) -> dict[str, pl.DataFrame]:
-    """Make the tables on what misleads a judge beside position, and on judges together."""
-    verdicts = with_states(verdicts)
-    has_tone = set(DENSITY_COLUMNS) <= set(evidence.pairs.collect_schema().names())
-    densities = evidence.pairs.select("task", "pair_id", *DENSITY_COLUMNS) if has_tone else None
-    tables = {
-        "length": length_table(verdicts),
-        "length_bands": length_bands_table(verdicts),
-        "tone": tone_table(verdicts, densities),
-        "self_preference": self_preference_table(
-            verdicts, judges=evidence.judge_families, families=evidence.families
-        ),
-    }
-    voters = verdicts
-    if len(evidence.judges) > 1:
-        families = {judge: _family(evidence, judge) for judge in evidence.judges}
-        tables["agreement"] = agreement_table(verdicts, quorum=evidence.quorum)
-        tables["panel"] = panel_table(verdicts, quorum=evidence.quorum, families=families)
-        voters = pl.concat([verdicts, panel_verdicts(verdicts, quorum=evidence.quorum)])
-    return tables | {"ranking": ranking_table(voters), "wins": wins_table(voters)}
-
-
 def _leaks(evidence: Evidence) -> list[Row]:
     """Count identity leaks in the pairs of each judge; none where the answers are not known."""
     if not set(LEAK_COLUMNS) <= set(evidence.pairs.collect_schema().names()):
@@ -296,7 +189,7 @@ def _leaks(evidence: Evidence) -> list[Row]:
     for judge in evidence.judges:
         expected = evidence.expected(judge)
         asked = pairs if expected is None else pairs.join(expected, on=_PAIR, how="semi")
-        rows += leak_rows(judge, _family(evidence, judge), asked.collect(), evidence.skipped)
+        rows += leak_rows(judge, family_of(evidence, judge), asked.collect(), evidence.skipped)
     return rows
 
 
@@ -304,17 +197,5 @@ def _own_family(evidence: Evidence, verdicts: pl.LazyFrame) -> list[str]:
     """Warn the reader of the report of judges that judged their own family."""
     written = pl.concat([verdicts.select(model=f"model_{side}") for side in ("a", "b")])
     models = written.drop_nulls().unique().collect()["model"]
-    judges = {judge: _family(evidence, judge) for judge in evidence.judges}
+    judges = {judge: family_of(evidence, judge) for judge in evidence.judges}
     return own_family_warnings(judges, models, evidence.families)
-
-
-def _family(evidence: Evidence, judge: str) -> str:
-    return evidence.judge_families.get(judge) or evidence.families.family(judge)
-
-
-def _with_panel(evidence: Evidence, verdicts: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Give the verdicts of each judge again, and the panel's as those of one more judge."""
-    panel = panel_verdicts(verdicts, quorum=evidence.quorum)
-    for judge in sorted((*evidence.judges, PANEL)):
-        mine = panel if judge == PANEL else verdicts.filter(pl.col("judge") == judge)
-        yield mine.collect()

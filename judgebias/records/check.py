@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 import polars as pl
 
 from judgebias.errors import InputError
-from judgebias.records.columns import QUESTION, SHARES, WHOLE, WORDS, Source
+from judgebias.records.columns import SHARES, WHOLE, WORDS, Source
 
 ALL: Final = "ALL"
 CALL: Final = ("judge", "task", "pair_id", "repeat", "order")
@@ -62,34 +62,25 @@ def drop_repeated(frame: pl.DataFrame, sources: Sequence[Source]) -> tuple[pl.Da
     return pl.concat([others, kept]), suspects.height - kept.height
 
 
-def pairs_of(
-    frame: pl.DataFrame, sources: Sequence[Source], cluster: str | None
-) -> tuple[pl.DataFrame, list[str]]:
-    """Gather what the records say about each pair, and refuse contradictions.
+def refuse_pairs(frame: pl.DataFrame, sources: Sequence[Source], names: Sequence[str]) -> NoReturn:
+    """Refuse records that say different things of one pair: the first such pair, by its first name.
 
-    Returns
-    -------
-    frame, list of str
-        task, pair_id and one column per attribute, and the names of the attributes.
+    Parameters
+    ----------
+    frame
+        All records of the pairs that are contradicted.
+    sources
+        Where the records come from.
+    names
+        What records say of their pairs.
     """
-    extra = [cluster] if cluster else []
-    names = ["model_a", "model_b", "gold", "cluster", QUESTION, "len_a", "len_b", *extra]
-    empty = {name for name in names if frame[name].null_count() == frame.height}
-    told = [name for name in names if name not in empty]
-    bounds = [
-        bound
-        for name in told
-        for bound in (pl.col(name).min(), pl.col(name).max().alias(f"{name}>"))
-    ]
-    pairs = frame.group_by(PAIR).agg(bounds)
-    for name in told:
-        differ = pairs.filter(pl.col(name) != pl.col(f"{name}>"))
+    for name in names:
+        differ = (
+            frame.group_by(PAIR).agg(pl.col(name).drop_nulls().n_unique()).filter(pl.col(name) > 1)
+        )
         if not differ.is_empty():
             _refuse_pair(frame, sources, differ.sort(PAIR).head(1), name)
-    nothing = [
-        pl.lit(None, dtype=frame.schema[name]).alias(name) for name in names if name in empty
-    ]
-    return pairs.with_columns(nothing).select(*PAIR, *names), told
+    raise ValueError(f"the records of {frame.height} rows do not contradict each other")
 
 
 def _refuse_where(
@@ -114,7 +105,7 @@ def _refuse_calls(records: pl.DataFrame, sources: Sequence[Source]) -> None:
 
 def _refuse_pair(
     frame: pl.DataFrame, sources: Sequence[Source], pair: pl.DataFrame, name: str
-) -> None:
+) -> NoReturn:
     records = frame.join(pair.select(PAIR), on=PAIR).filter(pl.col(name).is_not_null())
     task, pair_id = pair.select(PAIR).row(0)
     raise InputError(

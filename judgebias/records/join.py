@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -10,6 +11,7 @@ from judgebias.errors import InputError
 from judgebias.records.read import PAIR_COLUMNS, Records
 
 _KEY: Final = ("task", "pair_id")
+_NUMBER: Final = "number"
 _TOLD: Final = ("model_a", "model_b", "gold", "len_a", "len_b")
 
 
@@ -36,14 +38,16 @@ def join_pairs(records: Records, pairs: pl.DataFrame, *, cluster: str = "questio
     InputError
         The pairs contradict the records, or have no such column.
     """
-    known = records.pairs.join(pairs.select(_KEY), on=_KEY, how="semi")
+    numbered = records.pairs.with_row_index(_NUMBER)
+    known = numbered.join(pairs.select(_KEY), on=_KEY, how="semi", maintain_order="left")
     if known.is_empty():
         raise InputError(
             "no record speaks of a pair in the pairs file",
             expected="records and pairs with the same task and pair_id",
             do="check that both belong together",
         )
-    joined = known.join(_attributes(pairs, cluster), on=_KEY, how="left", suffix=":pairs")
+    told = _attributes(pairs, cluster)
+    joined = known.join(told, on=_KEY, how="left", suffix=":pairs", maintain_order="left")
     for name in _TOLD:
         _refuse_conflict(joined, name)
     merged = joined.with_columns(
@@ -51,10 +55,18 @@ def join_pairs(records: Records, pairs: pl.DataFrame, *, cluster: str = "questio
         pl.col("cluster:pairs").alias("cluster"),
         pl.col("identical:pairs").fill_null(value=False).alias("identical"),
     ).select(*_KEY, *PAIR_COLUMNS)
-    calls = records.calls.join(known.select(_KEY), on=_KEY, how="semi")
-    return Records(
-        calls=calls, pairs=merged, notices=(*records.notices, *_left_out(records, calls))
+    judges = {judge: _of_known(calls, known) for judge, calls in records.judges.items()}
+    kept = Records(
+        judges={judge: calls for judge, calls in judges.items() if calls.height}, pairs=merged
     )
+    return replace(kept, notices=(*records.notices, *_left_out(records, kept)))
+
+
+def _of_known(calls: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Keep the calls on known pairs, which are numbered anew."""
+    places = known.select(pl.col(_NUMBER).alias("pair")).with_row_index("place")
+    joined = calls.join(places, on="pair", how="inner", maintain_order="left")
+    return joined.with_columns(pl.col("place").alias("pair")).drop("place")
 
 
 def _attributes(pairs: pl.DataFrame, cluster: str) -> pl.DataFrame:
@@ -97,10 +109,8 @@ def _refuse_conflict(joined: pl.DataFrame, name: str) -> None:
     )
 
 
-def _left_out(records: Records, calls: pl.DataFrame) -> tuple[str, ...]:
-    left = records.calls.height - calls.height
+def _left_out(records: Records, kept: Records) -> tuple[str, ...]:
+    left = records.n_calls - kept.n_calls
     if not left:
         return ()
-    return (
-        f"{left} of {records.calls.height} records speak of pairs that are not in the pairs file",
-    )
+    return (f"{left} of {records.n_calls} records speak of pairs that are not in the pairs file",)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from judgebias.divided import write_divided
 from judgebias.publish import publish, publish_text
 from judgebias.report.markdown import render_summary
 from judgebias.summary import VERDICT_COLUMNS
 from judgebias.summary.settle import KEY
+
+PART_ROWS = 131_072
+"""Rows in a row group, and with names in memory at once."""
 
 VERDICTS_SCHEMA = pa.schema(
     [
@@ -79,7 +83,13 @@ def write_parquet(path: Path, table: pl.DataFrame) -> None:
     publish(path, lambda beside: table.write_parquet(beside, compression="zstd"))
 
 
-def write_verdicts(path: Path, judges: Iterable[pl.DataFrame]) -> None:
+def write_verdicts(
+    path: Path,
+    judges: Iterable[pl.DataFrame],
+    named: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows,
+    *,
+    divided: bool = False,
+) -> None:
     """Write the verdicts of one judge after the other, words as plain text.
 
     Parameters
@@ -88,13 +98,28 @@ def write_verdicts(path: Path, judges: Iterable[pl.DataFrame]) -> None:
         Where verdicts.parquet is to appear.
     judges
         What `settle_calls` returns for each judge, judges in sorted order; one is held at a time.
+    named
+        Puts names in the place of numbers that sort as they do.
+    divided
+        Whether it is a folder with a file per judge and task, whose paths sort as the rows do.
     """
-    publish(path, lambda beside: _write_judges(beside, judges))
+    rows = (part for judge in judges for part in _ordered(judge, named))
+    if divided:
+        publish(path, lambda beside: write_divided(beside, VERDICTS_SCHEMA, rows))
+    else:
+        publish(path, lambda beside: _write_rows(beside, rows))
 
 
-def _write_judges(path: Path, judges: Iterable[pl.DataFrame]) -> None:
+def _ordered(
+    verdicts: pl.DataFrame, named: Callable[[pl.DataFrame], pl.DataFrame]
+) -> Iterator[pa.Table]:
+    words = pl.col("slot_ab", "slot_ba", "cell", "final").cast(pl.String)
+    ordered = verdicts.select(VERDICT_COLUMNS).sort(KEY)
+    for part in ordered.iter_slices(PART_ROWS):
+        yield named(part).with_columns(words).to_arrow().cast(VERDICTS_SCHEMA)
+
+
+def _write_rows(path: Path, rows: Iterable[pa.Table]) -> None:
     with pq.ParquetWriter(path, VERDICTS_SCHEMA, compression="zstd") as writer:
-        for verdicts in judges:
-            words = pl.col("slot_ab", "slot_ba", "cell", "final").cast(pl.String)
-            ready = verdicts.select(VERDICT_COLUMNS).with_columns(words).sort(KEY)
-            writer.write_table(ready.to_arrow().cast(VERDICTS_SCHEMA))
+        for part in rows:
+            writer.write_table(part)

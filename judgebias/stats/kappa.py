@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgebias.stats.interval import MIN_CLUSTERS, Z95, Interval, t95
-from judgebias.stats.profiles import IntArray, columns, dot, whole_numbers
+from judgebias.stats.profiles import IntArray, columns, dot, gram, whole_numbers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,12 +90,8 @@ def _agreement_counts(table: IntArray) -> tuple[int, int, int]:
 def _standard_error(profiles: IntArray, clusters: IntArray, table: IntArray) -> float:
     psi, denominator = _influence(table)
     flat = profiles.reshape(len(profiles), -1)
-    pairs_of_cells = [
-        psi[i] * psi[j] * dot(clusters, flat[:, i], flat[:, j])
-        for i in range(len(psi))
-        for j in range(len(psi))
-    ]
-    return sqrt(sum(pairs_of_cells) / denominator**2)
+    weights = np.array(psi, dtype=object)
+    return sqrt(int(weights @ gram(flat, clusters) @ weights) / denominator**2)
 
 
 def _influence(table: IntArray) -> tuple[list[int], int]:

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, special
+from scipy import linalg
 
-from judgebias.stats.profiles import IntArray
+from judgebias.stats.profiles import IntArray, dense
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
@@ -77,16 +77,16 @@ def fit_logistic(design: FloatArray, score: FloatArray) -> Logistic | Failure:
     scaled = design / scale
     if _singular(products(scaled, np.ones(len(scaled)))):
         return Failure.NOT_IDENTIFIED
-    best = _maximum(scaled, score)
-    if best is None:
+    found = _maximum(scaled, score)
+    if found is None:
         return Failure.SEPARATED
-    mean = special.expit(_linear(scaled, best))
-    inverse = _inverse(products(scaled, mean * (1.0 - mean)))
+    best, top = found
+    inverse = _inverse(products(scaled, top.mean * (1.0 - top.mean)))
     return Logistic(
         coefficients=best / scale,
         covariance=inverse / np.outer(scale, scale),
-        log_likelihood=_log_likelihood(scaled, score, best),
-        mean=mean,
+        log_likelihood=top.log_likelihood,
+        mean=top.mean,
     )
 
 
@@ -116,8 +116,7 @@ def cluster_covariance(
 
 def cluster_sums(values: FloatArray, cluster: IntArray) -> FloatArray:
     """Sum rows by cluster, clusters in the order of their numbers: (clusters, columns)."""
-    _, place = np.unique(cluster, return_inverse=True)
-    n_clusters = int(place.max()) + 1 if place.size else 0
+    place, n_clusters = dense(cluster)
     columns = [np.bincount(place, weights=column, minlength=n_clusters) for column in values.T]
     return np.stack(columns, axis=1).astype(np.float64)
 
@@ -133,41 +132,52 @@ def products(design: FloatArray, weight: FloatArray) -> FloatArray:
     return result
 
 
-def _maximum(design: FloatArray, score: FloatArray) -> FloatArray | None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Point:
+    """The likelihood at some coefficients."""
+
+    log_likelihood: float
+    mean: FloatArray
+    """(rows,) probabilities."""
+
+    @classmethod
+    def at(cls, design: FloatArray, score: FloatArray, coefficients: FloatArray) -> _Point:
+        """Compute both from one exponential, which cannot overflow."""
+        logit = _linear(design, coefficients)
+        small = np.exp(-np.abs(logit))
+        value = float((score * logit - np.maximum(logit, 0.0) - np.log1p(small)).sum())
+        return cls(log_likelihood=value, mean=np.where(logit > 0.0, 1.0, small) / (1.0 + small))
+
+
+def _maximum(design: FloatArray, score: FloatArray) -> tuple[FloatArray, _Point] | None:
     """Climb to the maximum; None where none is reached."""
     at = np.zeros(design.shape[1])
-    value = _log_likelihood(design, score, at)
+    point = _Point.at(design, score, at)
     for _ in range(_MAX_STEPS):
-        mean = special.expit(_linear(design, at))
-        gradient = (design * (score - mean)[:, None]).sum(axis=0)
-        information = products(design, mean * (1.0 - mean))
+        gradient = np.array([(column * (score - point.mean)).sum() for column in design.T])
+        information = products(design, point.mean * (1.0 - point.mean))
         if _singular(information):
             return None
         step = _inverse(information) @ gradient
-        at, value = _climb(design, score, at, step, value)
+        at, point = _climb(design, score, at, step, point)
         if np.abs(step).max() < _STEP:
-            return at
+            return at, point
     return None
 
 
 def _climb(
-    design: FloatArray, score: FloatArray, at: FloatArray, step: FloatArray, value: float
-) -> tuple[FloatArray, float]:
+    design: FloatArray, score: FloatArray, at: FloatArray, step: FloatArray, point: _Point
+) -> tuple[FloatArray, _Point]:
     """Go the whole step, or as much of it as does not lead down."""
-    share = 1.0
+    share, value = 1.0, point.log_likelihood
     while share > 1e-6:
         there = at + share * step
-        higher = _log_likelihood(design, score, there)
+        higher = _Point.at(design, score, there)
         # Near the top a long sum is level up to its last digits.
-        if higher >= value - 1e-12 * abs(value):
+        if higher.log_likelihood >= value - 1e-12 * abs(value):
             return there, higher
         share /= 2.0
-    return at, value
-
-
-def _log_likelihood(design: FloatArray, score: FloatArray, at: FloatArray) -> float:
-    logit = _linear(design, at)
-    return float((score * logit - np.logaddexp(0.0, logit)).sum())
+    return at, point
 
 
 def _linear(design: FloatArray, at: FloatArray) -> FloatArray:

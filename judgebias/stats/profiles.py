@@ -60,6 +60,41 @@ def dot(*factors: IntArray) -> int:
     return int(product.sum())
 
 
+def gram(rows: IntArray, weight: IntArray) -> npt.NDArray[np.object_]:
+    """Return sum_r weight_r rows_ri rows_rj for all i and j, exactly, as Python's integers.
+
+    Parameters
+    ----------
+    rows
+        (R, C) whole numbers.
+    weight
+        (R,) whole numbers.
+    """
+    size = np.abs(rows.astype(np.float64))
+    bound = (size.T @ (size * np.abs(weight.astype(np.float64))[:, None])).max(initial=0.0)
+    exact = rows if bound < _INT64_SAFE else rows.astype(object)
+    return (exact.T @ (exact * weight[:, None])).astype(object)
+
+
+def dense(numbers: IntArray) -> tuple[IntArray, int]:
+    """Replace whole numbers by their places among those that occur, and count these.
+
+    As `np.unique(numbers, return_inverse=True)` does, without sorting where the numbers lie close
+    together.
+    """
+    if numbers.size == 0:
+        return numbers, 0
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low > 4 * numbers.size:
+        names, places = np.unique(numbers, return_inverse=True)
+        return places.astype(np.int64), len(names)
+    shifted = numbers - low
+    occurs = np.zeros(high - low + 1, np.bool_)
+    occurs[shifted] = True
+    places = np.cumsum(occurs) - 1
+    return places[shifted], int(places[-1]) + 1
+
+
 def squared_residuals(
     values: IntArray, sizes: IntArray, multiplicity: IntArray, *, numerator: int, denominator: int
 ) -> int:

@@ -1,17 +1,104 @@
-"""Sums of whole numbers over the clusters of pairs, clusters with equal sums together.
+"""Clusters of pairs as numbers, and counts and sums over them, clusters with equal ones together.
 
-For figures that need a few sums per cluster and not its joint outcomes, which are in `profiles`.
+A pair without a cluster is its own; its repeats share it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
+import numpy as np
 import polars as pl
 
-from judgebias.stats.profiles import IntArray
-from judgebias.summary.profiles import ALL, Group
+from judgebias.stats.profiles import IntArray, dense
+
+ALL: Final = "ALL"
+"""The name of the row over all tasks; no task may have it."""
+Group: TypeAlias = tuple[str, str]
+"""(judge, task)"""
+WORD_BITS: Final = 63
+_PAIR: Final = ("task", "pair_id")
+
+
+def cluster_numbers(frame: pl.DataFrame) -> pl.Series:
+    """Number the clusters of a frame with task, pair_id, repeat and cluster.
+
+    The numbers follow the sorted names, so they do not depend on the order of the rows; clusters
+    that are numbers already stay as they are. Null where a pair stands alone, so that ten million
+    lone pairs need no ten million groups.
+    """
+    numbers = _numbers(frame["cluster"])
+    if numbers.null_count() == 0 or frame["repeat"].min() == frame["repeat"].max():
+        return numbers
+    largest = numbers.max()
+    alone = frame.filter(numbers.is_null()).select(_PAIR).unique().sort(_PAIR)
+    above = int(largest) + 1 if isinstance(largest, int) else 0
+    pairs = alone.with_row_index("number", offset=above)
+    own = frame.select(_PAIR).join(pairs, on=_PAIR, how="left", maintain_order="left")["number"]
+    return numbers.fill_null(own.cast(pl.Int64))
+
+
+def _numbers(clusters: pl.Series) -> pl.Series:
+    if clusters.dtype.is_integer():
+        return clusters.cast(pl.Int64)
+    words = clusters.cast(pl.String)
+    return words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counted:
+    """Clusters by the pairs of each kind that they hold."""
+
+    counts: IntArray
+    """(profiles, kinds) pairs."""
+    multiplicity: IntArray
+    """(profiles,) clusters."""
+
+    @property
+    def n(self) -> int:
+        """All pairs."""
+        return int((self.counts.sum(axis=1) * self.multiplicity).sum())
+
+    @property
+    def n_clusters(self) -> int:
+        """All clusters."""
+        return int(self.multiplicity.sum())
+
+
+def count_vectors(cluster: IntArray, kind: IntArray, kinds: int) -> Counted:
+    """Count by cluster and kind; clusters with the same counts are one profile, in sorted order.
+
+    A cluster's counts travel packed into 64-bit words, with as many bits for a count as the largest
+    cluster needs: sums of words are then sums of vectors, exactly.
+
+    Parameters
+    ----------
+    cluster, kind
+        (pairs,) whole numbers, kinds from 0 to `kinds` - 1.
+    """
+    places, n_clusters = dense(cluster)
+    largest = int(np.bincount(places, minlength=1).max())
+    bits = largest.bit_length() or 1
+    per_word = WORD_BITS // bits
+    words = [np.zeros(n_clusters, np.int64) for _ in range(-(-kinds // per_word))]
+    for number, word in enumerate(words):
+        shift = (kind - number * per_word) * bits
+        unit = np.where((shift >= 0) & (shift < per_word * bits), 1 << (shift % 64), 0)
+        np.add.at(word, places, unit)
+    names = [f"word_{number}" for number in range(len(words))]
+    alike = pl.DataFrame(words, schema=dict.fromkeys(names, pl.Int64)).group_by(names).len()
+    mask = (1 << bits) - 1
+    columns = [
+        (alike[names[k // per_word]].to_numpy() >> ((k % per_word) * bits)) & mask
+        for k in range(kinds)
+    ]
+    counts = np.column_stack(columns).astype(np.int64)
+    order = np.lexsort(counts.T[::-1])
+    return Counted(
+        counts=counts[order], multiplicity=alike["len"].to_numpy().astype(np.int64)[order]
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

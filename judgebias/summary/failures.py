@@ -51,8 +51,7 @@ def failures_table(calls: pl.LazyFrame, verdicts: pl.LazyFrame) -> pl.DataFrame:
 
 def _kinds(calls: pl.LazyFrame) -> pl.LazyFrame:
     has_messages = "message" in calls.collect_schema().names()
-    by_pair = (pl.col("pair_id").cast(pl.String), "repeat")
-    first = pl.col("message").sort_by(*by_pair).drop_nulls().first()
+    first = pl.col("message").sort_by("pair_id", "repeat").drop_nulls().first()
     return (
         calls.filter(pl.col("failure").is_not_null())
         .group_by(

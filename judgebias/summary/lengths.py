@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import polars as pl
 
 from judgebias.summary.columns import NUMBER, typed
+from judgebias.summary.profiles import ALL
+from judgebias.summary.settle import is_complete
 
 MEAN_LENGTHS: Final = typed(NUMBER, "mean_len_a", "mean_len_b")
 """The last columns of summary.*: mean code points of the complete pairs whose lengths are known."""
 
 
+def mean_lengths(verdicts: pl.LazyFrame) -> pl.DataFrame:
+    """Compute the mean lengths per judge x task, and per judge over ALL.
+
+    Parameters
+    ----------
+    verdicts
+        What `settle_calls` returns.
+
+    Returns
+    -------
+    DataFrame
+        judge, task and `MEAN_LENGTHS`, of the groups that have a complete pair of known lengths.
+    """
+    lengths = [pl.col("len_a", "len_b").cast(pl.Int64).sum(), pl.len().alias("n")]
+    known = pl.all_horizontal(pl.col("len_a", "len_b").is_not_null())
+    complete = verdicts.filter(is_complete() & known)
+    by_task = complete.group_by("judge", "task").agg(lengths).collect()
+    whole = by_task.group_by("judge").agg(pl.col("len_a", "len_b", "n").sum(), task=pl.lit(ALL))
+    return pl.concat([by_task, whole.select(by_task.columns)]).select(
+        *(pl.col(name).cast(pl.String) for name in ("judge", "task")),
+        *((pl.col(f"len_{side}") / pl.col("n")).alias(f"mean_len_{side}") for side in ("a", "b")),
+    )
+
+
 def with_mean_lengths(
-    summary: pl.DataFrame, length: pl.DataFrame, asked: Collection[str]
+    summary: pl.DataFrame, lengths: Sequence[pl.DataFrame], asked: Collection[str]
 ) -> pl.DataFrame:
     """Add `MEAN_LENGTHS` to the summary, for the judges that were asked.
 
@@ -23,13 +49,13 @@ def with_mean_lengths(
 
     Parameters
     ----------
-    summary, length
-        The tables of those names, with one row per (judge, task).
+    summary
+        One row per (judge, task).
+    lengths
+        What `mean_lengths` gives for each judge.
     asked
         The judges that were asked.
     """
-    known = length.filter(pl.col("judge").is_in(sorted(asked)))
-    means = known.select(
-        "judge", "task", *(pl.col(name).cast(kind) for name, kind in MEAN_LENGTHS.items())
-    )
-    return summary.join(means, on=["judge", "task"], how="left", maintain_order="left")
+    none = pl.DataFrame(schema={"judge": pl.String, "task": pl.String, **MEAN_LENGTHS})
+    known = pl.concat([none, *lengths]).filter(pl.col("judge").is_in(sorted(asked)))
+    return summary.join(known, on=["judge", "task"], how="left", maintain_order="left")

@@ -78,23 +78,6 @@ def settle_calls(
     )
 
 
-def with_states(verdicts: pl.LazyFrame) -> pl.LazyFrame:
-    """Give verdicts that were read from a file their states again, as far as the file tells.
-
-    A file holds words only: an order without a slot is absent here, whether it failed, is pending
-    or was not asked. Complete pairs, which are all that tables on verdicts look at, are told whole.
-    """
-    slots = {str(slot): state for slot, state in SLOTS.items()}
-    states = [
-        pl.col(f"slot_{order}")
-        .cast(pl.String)
-        .replace_strict(slots, default=ABSENT, return_dtype=pl.UInt8)
-        .alias(f"state_{order}")
-        for order in ("ab", "ba")
-    ]
-    return verdicts.with_columns(states)
-
-
 def outcome_of(ab: pl.Expr, ba: pl.Expr) -> pl.Expr:
     """Both states of a pair as one number."""
     return ab * STATES + ba
@@ -132,8 +115,8 @@ def _expected(expected: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _key() -> list[pl.Expr]:
-    texts = [pl.col(name).cast(pl.String) for name in KEY[:3]]
-    return [*texts, pl.col("repeat").cast(pl.Int32)]
+    texts = [pl.col(name).cast(pl.String) for name in KEY[:2]]
+    return [*texts, pl.col("pair_id"), pl.col("repeat").cast(pl.Int32)]
 
 
 def _words(

@@ -31,8 +31,8 @@ def model_changes(calls: pl.LazyFrame) -> pl.DataFrame:
         name, is compared with none.
     """
     told = _told(calls).select(
-        *(pl.col(name).cast(pl.String) for name in ("judge", "task", "pair_id")),
-        *("repeat", "order", "model"),
+        *(pl.col(name).cast(pl.String) for name in ("judge", "task")),
+        *("pair_id", "repeat", "order", "model"),
     )
     sides = [
         pl.col("model").filter(pl.col("order") == order).first().alias(f"model_{order}")

@@ -76,7 +76,7 @@ def _of_soft_judges(calls: pl.LazyFrame) -> pl.LazyFrame:
 
 def _in_both_orders(calls: pl.LazyFrame) -> pl.LazyFrame:
     told = calls.with_columns(
-        pl.col(KEY[:3]).cast(pl.String),
+        pl.col(KEY[:2]).cast(pl.String),
         pl.col("order").cast(pl.String),
         # What is so unlikely that it is 0 is a bound too.
         *(pl.when(pl.col(word) > 0).then(pl.col(word)).alias(word) for word in WORDS),
@@ -116,6 +116,9 @@ def _with_repeats_together(frame: pl.DataFrame) -> pl.DataFrame:
     if frame["repeat"].n_unique() < 2:
         return frame
     own = pl.concat_str(pl.lit("\0"), "task", pl.lit("\0"), "pair_id")
+    if frame["cluster"].dtype.is_integer():
+        # Numbers of pairs and of clusters both begin at 0.
+        own = -1 - pl.col("pair_id").cast(pl.Int64)
     return frame.with_columns(pl.coalesce("cluster", own).alias("cluster"))
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
+import numpy as np
 import polars as pl
 
-from judgebias.summary.columns import Row, place
+from judgebias.stats.profiles import dense
+from judgebias.summary.columns import Figure, Row, place
 from judgebias.summary.figures import figures
-from judgebias.summary.profiles import ALL, Tally, count
+from judgebias.summary.profiles import ALL, COUNTED, Coded, Tally, numbered
 
-_OTHER: Final = ("judge", "repeat", "cluster", "gold", "state_ab", "state_ba")
-COUNTED: Final = ("task", "pair_id", *_OTHER)
-"""The columns of verdicts that are counted."""
 _Content: TypeAlias = tuple[object, ...]
 
 
@@ -32,30 +31,36 @@ def strata_rows(verdicts: pl.LazyFrame, strata: Sequence[str]) -> list[Row]:
     list of Row
         judge, task, the strata, and what `figures` gives. For a table: `compare(rows,
         apart=strata)`, then `table`.
-
-    Notes
-    -----
-    Each stratum travels through `count` as if it were a task, so all are grouped at once.
     """
     frame = verdicts.select(*COUNTED, *strata).collect()
+    coded = Coded.of(frame)
     known: dict[_Content, Row] = {}
-    rows = [*_rows(frame, ["task", *strata], known), *_rows(frame, strata, known)]
+    rows = [
+        {"judge": judge, "task": ALL} | names | _figures(tally, known)
+        for unit in (["task", *strata], strata)
+        for judge, names, tally in _units(frame, coded, unit)
+    ]
     return sorted(rows, key=lambda row: (*place(row), *(str(row[name]) for name in strata)))
 
 
-def _rows(frame: pl.DataFrame, unit: Sequence[str], known: dict[_Content, Row]) -> Iterable[Row]:
-    units = frame.select(unit).unique().sort(unit).with_row_index("unit")
-    named = frame.join(units, on=unit, how="left").select(
-        *_OTHER,
-        pl.col("unit").cast(pl.String).alias("task"),
-        # A pair is known by its task too, which the stratum's name is about to cover.
-        pl.struct("task", "pair_id").alias("pair_id"),
-    )
-    names = units.drop("unit").to_dicts()
-    for (judge, task), tally in count(named.lazy()).items():
-        if task != ALL:
-            about: Row = {"judge": judge, "task": ALL} | names[int(task)]
-            yield about | _figures(tally, known)
+def _units(
+    frame: pl.DataFrame, coded: Coded, unit: Sequence[str]
+) -> Iterator[tuple[str, Row, Tally]]:
+    """Count by judge and the names in some columns."""
+    number, names = np.zeros(frame.height, np.int64), list[list[str]]()
+    for name in unit:
+        places, words = numbered(frame[name])
+        number = number * len(words) + places
+        names.append(words)
+    units, n_units = dense(number)
+    numbers = np.zeros(n_units, np.int64)
+    numbers[units] = number
+    for (judge, at), tally in coded.by(units).items():
+        rest, told = int(numbers[at]), dict[str, Figure]()
+        for name, words in zip(reversed(unit), reversed(names), strict=True):
+            rest, digit = divmod(rest, len(words))
+            told[name] = words[digit]
+        yield judge, told, tally
 
 
 def _figures(tally: Tally, known: dict[_Content, Row]) -> Row:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from judgebias.summary.lengths import MEAN_LENGTHS, with_mean_lengths
+from judgebias.summary.lengths import MEAN_LENGTHS, mean_lengths, with_mean_lengths
 
 SUMMARY = pl.DataFrame({"judge": ["a", "a", "b"], "task": ["t", "ALL", "ALL"], "n": [1, 2, 3]})
 LENGTH = pl.DataFrame(
@@ -16,7 +16,7 @@ LENGTH = pl.DataFrame(
 
 
 def test_judges_that_were_asked_have_their_means_beside_their_rows() -> None:
-    found = with_mean_lengths(SUMMARY, LENGTH, {"a"})
+    found = with_mean_lengths(SUMMARY, [LENGTH.head(1), LENGTH.tail(2)], {"a"})
     assert found.columns == [*SUMMARY.columns, *MEAN_LENGTHS]
     assert found.rows() == [
         ("a", "t", 1, None, None),
@@ -26,8 +26,25 @@ def test_judges_that_were_asked_have_their_means_beside_their_rows() -> None:
 
 
 def test_tables_without_rows_keep_their_types() -> None:
-    found = with_mean_lengths(SUMMARY.clear(), LENGTH.clear(), set())
+    found = with_mean_lengths(SUMMARY.clear(), [LENGTH.clear()], set())
     assert dict(found.select(*MEAN_LENGTHS).schema) == MEAN_LENGTHS
-    empty = pl.DataFrame({name: [] for name in LENGTH.columns})
-    whole = with_mean_lengths(SUMMARY, empty.cast({"judge": pl.String, "task": pl.String}), {"a"})
-    assert whole["mean_len_a"].to_list() == [None] * 3
+    assert with_mean_lengths(SUMMARY, [], {"a"})["mean_len_a"].to_list() == [None] * 3
+
+
+def test_means_are_those_of_complete_pairs_with_known_lengths() -> None:
+    verdicts = pl.DataFrame(
+        {
+            "judge": ["j"] * 5,
+            "task": ["s", "s", "s", "t", "u"],
+            "state_ab": [2, 3, 2, 4, 2],
+            "state_ba": [2, 4, 5, 2, 3],
+            "len_a": [10, 20, 1000, 3, None],
+            "len_b": [1, 2, 1000, 4, 7],
+        }
+    )
+    found = mean_lengths(verdicts.lazy()).sort("task")
+    assert found.rows() == [
+        ("j", "ALL", 11.0, 7 / 3),
+        ("j", "s", 15.0, 1.5),
+        ("j", "t", 3.0, 4.0),
+    ]
