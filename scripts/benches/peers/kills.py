@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from scripts.benches.peers.layout import Row
+from scripts.benches.peers.layout import Row, median
 from scripts.benches.peers.scene import LONGEST_S, Scene, finish, scene
 from scripts.benches.peers.ways import Way
 
@@ -15,6 +16,28 @@ class Moment:
 
     requests: int
     in_flight: int
+
+
+def kills(ways: Iterable[Way], calls: int, rounds: int) -> Iterator[tuple[str, list[Row]]]:
+    """Give a row for each way: medians over the rounds, and the most bought again in one."""
+    ways = list(ways)
+    found: dict[str, list[Row]] = {way.title: [] for way in ways}
+    for _ in range(rounds):
+        for way in ways:
+            found[way.title].append(killed(way, calls))
+    title = f"kill -9 at half of {calls} calls, and the same command again, medians of {rounds}"
+    yield title, [joined(rows) for rows in found.values()]
+
+
+def joined(rounds: Sequence[Row]) -> Row:
+    """Make one row of a way's rounds."""
+    names = dict.fromkeys(name for row in rounds for name in row)
+    whole = {name: median(rounds, name) for name in names if name not in ("way", "exit")}
+    most = max(
+        (bought for row in rounds if (bought := row.get("bought_again")) is not None), default=None
+    )
+    exits = ", ".join(sorted({f"{row['exit']}" for row in rounds}))
+    return {"way": rounds[0]["way"], **whole, "bought_again_most": most, "exit": exits}
 
 
 def killed(way: Way, calls: int) -> Row:

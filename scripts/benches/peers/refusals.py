@@ -17,9 +17,12 @@ STORM = Rule(action=faults.too_many("1"))
 PER_MINUTE = 1200
 
 
-def storm(way: Way, calls: int) -> Row:
-    """Refuse everything for ten seconds, from a third of the calls on."""
-    calm = trial(way, calls)
+def storm(way: Way, calls: int, calm_rate: float | None) -> Row:
+    """Refuse everything for ten seconds, from a third of the calls on.
+
+    `calm_rate` is what the way does in calls per second when nobody refuses; None = try it first.
+    """
+    calm_s = calls / calm_rate if calm_rate else trial(way, calls).asking_s
     with scene(calls) as stage:
         command = stage.start(way)
         code = command.wait(LONGEST_S, until=lambda: stage.count() >= stage.calls // 3)
@@ -40,9 +43,9 @@ def storm(way: Way, calls: int) -> Row:
             "refused": refused,
             "without_verdict": stage.calls - outcome.answered,
             "asking_s": asking_s,
-            "calm_s": calm.asking_s,
+            "calm_s": calm_s,
             # A way that gave up calls ended early, which is no gain.
-            "lost_s": asking_s - calm.asking_s if outcome.answered == stage.calls else None,
+            "lost_s": asking_s - calm_s if outcome.answered == stage.calls else None,
             "exit": f"{code}",
         }
 
