@@ -18,15 +18,22 @@ class Moment:
     in_flight: int
 
 
-def kills(ways: Iterable[Way], calls: int, rounds: int) -> Iterator[tuple[str, list[Row]]]:
-    """Give a row for each way: medians over the rounds, and the most bought again in one."""
+def kills(
+    ways: Iterable[Way], calls: int, rounds: int, *, everything: bool
+) -> Iterator[tuple[str, list[Row]]]:
+    """Give a row for each way: medians over the rounds, and the most bought again in one.
+
+    The command's process group is killed, or every process of its tree at the same time: Ray's
+    workers have groups of their own and live a moment longer, in which they may finish.
+    """
     ways = list(ways)
     found: dict[str, list[Row]] = {way.title: [] for way in ways}
     for _ in range(rounds):
         for way in ways:
-            found[way.title].append(killed(way, calls))
-    title = f"kill -9 at half of {calls} calls, and the same command again, medians of {rounds}"
-    yield title, [joined(rows) for rows in found.values()]
+            found[way.title].append(killed(way, calls, everything=everything))
+    whom = "every process" if everything else "the process group"
+    title = f"kill -9 of {whom} at half of {calls} calls, the same command again"
+    yield f"{title}, medians of {rounds}", [joined(rows) for rows in found.values()]
 
 
 def joined(rounds: Sequence[Row]) -> Row:
@@ -40,7 +47,7 @@ def joined(rounds: Sequence[Row]) -> Row:
     return {"way": rounds[0]["way"], **whole, "bought_again_most": most, "exit": exits}
 
 
-def killed(way: Way, calls: int) -> Row:
+def killed(way: Way, calls: int, *, everything: bool) -> Row:
     """Kill a way once, start it again at once, and count."""
     with scene(calls) as stage:
         first = stage.start(way)
@@ -49,7 +56,7 @@ def killed(way: Way, calls: int) -> Row:
             said = first.last_words()
             return {"way": way.title, "calls": stage.calls, "exit": f"{ended}: {said[-80:]}"}
         moment = _now(stage)
-        first.kill()
+        first.kill(everything=everything)
         again = stage.start(way)
         code = again.wait(LONGEST_S)
         finish([first, again])

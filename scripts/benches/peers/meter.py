@@ -114,10 +114,18 @@ class Command:
             self._memory_at = now
             self._weigh()
 
-    def kill(self) -> None:
-        """Kill -9 the command's process group."""
+    def kill(self, *, everything: bool = False) -> None:
+        """Kill -9 the command's process group.
+
+        Ray's workers have groups of their own, and die a moment after the rest; `everything` kills
+        them at the same time.
+        """
+        if everything:
+            self.look()
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        if everything:
+            end(self._seen.values())
         self.process.wait()
 
     def clear(self) -> int:
