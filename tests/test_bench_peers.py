@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,7 @@ from judgebias.stats.binomial import sign_test_p
 from scripts.benches.peers.calls import make_calls, make_pairs
 from scripts.benches.peers.judging import Trial, figures
 from scripts.benches.peers.layout import median, shown, table
+from scripts.benches.peers.meter import Command
 from scripts.benches.peers.textbook import Counts, binomial_sum, by_loop, by_pandas, by_summary
 from scripts.benches.peers.ways import WAYS, Outcome, outcome_of
 from scripts.benches.peers.work import answered, read_prompts, verdict_of, write_prompts
@@ -132,3 +134,14 @@ def test_prompts_are_those_of_both_orders(tmp_path: Path) -> None:
 )
 def test_the_verdict_is_the_word_at_the_end(text: str | None, verdict: str | None) -> None:
     assert verdict_of(text) == verdict
+
+
+def test_a_kill_reaches_what_has_a_group_of_its_own_when_everything_is_meant(
+    tmp_path: Path,
+) -> None:
+    script = "import subprocess as s; s.Popen(['sleep', '60'], start_new_session=True).wait()"
+    words = [sys.executable, "-c", script]
+    command = Command.start(words, folder=tmp_path, environ={}, said=tmp_path / "said")
+    command.wait(20.0, until=lambda: command.tree_size == 2)
+    command.kill(everything=True)
+    assert command.clear() == 0

@@ -18,6 +18,7 @@ from scripts.forces.census import end, family
 
 EVERY_S = 0.2
 MEMORY_EVERY_S = 1.0
+GONE_WITHIN_S = 10.0
 MIB = 2**20
 
 
@@ -75,6 +76,11 @@ class Command:
         """CPU time of the whole tree, start-up included."""
         return self.samples[-1].cpu_s if self.samples else 0.0
 
+    @property
+    def tree_size(self) -> int:
+        """How many processes were seen to belong to it."""
+        return len(self._seen)
+
     def cpu_at(self, moment: float) -> float:
         """CPU time of the tree until a moment, between two samples on a straight line."""
         times = [sample.time for sample in self.samples]
@@ -130,14 +136,24 @@ class Command:
 
     def clear(self) -> int:
         """End by their ids the processes that outlived it; returns how many there were."""
-        left = [process for process in self._seen.values() if process.is_running()]
-        _, alive = psutil.wait_procs(left, timeout=10)
-        end(alive)
-        return len(alive)
+        until = time.monotonic() + GONE_WITHIN_S
+        while (left := self._alive()) and time.monotonic() < until:
+            time.sleep(EVERY_S)
+        end(left)
+        return len(left)
 
     def last_words(self) -> str:
         """What it said at the end."""
         return self.said.read_text(errors="replace")[-1500:]
+
+    def _alive(self) -> list[psutil.Process]:
+        """List those that run; a dead one whose parent does not ask for it is not alive."""
+        alive: list[psutil.Process] = []
+        for process in self._seen.values():
+            with suppress(psutil.NoSuchProcess):
+                if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                    alive.append(process)
+        return alive
 
     def _weigh(self) -> None:
         rss = pss = 0
