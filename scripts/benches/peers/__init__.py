@@ -1,0 +1,1 @@
+"""The parts of `scripts/bench_peers`: what users write by hand, and what measures it."""
