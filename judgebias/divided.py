@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 DIVIDED_ABOVE: Final = 1_000_000
@@ -62,10 +62,9 @@ def _pieces(rows: Iterable[pa.Table]) -> Iterator[tuple[str, str, pa.Table]]:
     """Cut parts where the judge or the task changes."""
     for part in rows:
         start = 0
-        while start < part.num_rows:
-            judge, task = (part[name][start].as_py() for name in ("judge", "task"))
-            same = pc.and_(pc.equal(part["judge"], judge), pc.equal(part["task"], task))
-            n_rows = pc.sum(same.slice(start)).as_py()
+        keys = pl.DataFrame({name: pl.Series(part[name]) for name in ("judge", "task")})
+        runs = keys.select(run=pl.struct("judge", "task").rle()).unnest("run").unnest("value")
+        for n_rows, judge, task in runs.iter_rows():
             yield judge, task, part.slice(start, n_rows)
             start += n_rows
 

@@ -69,7 +69,8 @@ def _taken(path: Path, out: Path, *, deep: bool) -> Iterator[str]:
         folder = path.resolve()
         for name in OUTPUTS:
             parents = (out / name).parents
-            if folder in parents if deep else folder == parents[0]:
+            # A table may be a folder itself.
+            if folder in ((out / name), *(parents if deep else parents[:1])):
                 yield name
     elif path.exists() or not glob.has_magic(str(path)):
         yield from (name for name in OUTPUTS if out / name == path.resolve())

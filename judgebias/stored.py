@@ -83,7 +83,22 @@ class StoredRunDir(RunDir):
             for path in sorted(self.path.rglob("*")):
                 if path.is_file() and path.parent != self.journal:
                     self._send(path)
+            self._forget_divided()
             self._copy.push()
+
+    def _forget_divided(self) -> None:
+        """Remove what an earlier table left that was one file, or a folder of other files."""
+        for table in (self.path / "calls.parquet", self.path / "verdicts.parquet"):
+            if not table.exists():
+                continue
+            files = {str(path.relative_to(self.path)) for path in table.rglob("*")}
+            stale = [found.name for found in self._store.list(table.name)]
+            self._store.remove(
+                [
+                    *(name for name in stale if name not in files),
+                    *([table.name] if table.is_dir() else []),
+                ]
+            )
 
     def drop(self, names: Iterable[str]) -> None:
         """Remove files of the run, here and there."""

@@ -23,6 +23,7 @@ def taken(folder: Path, source: str, out: str, *, deep: bool = False) -> str:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "pairs" / "more").mkdir(parents=True)
     (tmp_path / "pairs" / "a.jsonl").touch()
+    (tmp_path / "divided" / "calls.parquet").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "pairs")
     return tmp_path
 
@@ -31,6 +32,7 @@ def folder(tmp_path: Path) -> Path:
     ("source", "out", "named"),
     [
         ("pairs", "pairs", "pairs/summary.csv"),
+        ("divided/calls.parquet", "divided", "divided/calls.parquet"),
         ("pairs", "link", "link/summary.csv"),
         ("link", "pairs", "pairs/summary.csv"),
         ("pairs/", "pairs/more/..", "pairs/more/../summary.csv"),

@@ -270,3 +270,36 @@ def test_join_refuses_contradictions_and_strangers(tmp_path: Path) -> None:
     message = refusal(lambda: join_pairs(records, pairs_file(gold="B")))
     assert "gold A in the records and B in the pairs file" in message
     assert "no record speaks" in refusal(lambda: join_pairs(records, pairs_file(pair_id="9")))
+
+
+def test_what_only_a_later_record_says_is_kept_and_compared(tmp_path: Path) -> None:
+    first = jsonl(tmp_path, CALL, CALL | {"pair_id": "2"}, name="1.jsonl")
+    later = CALL | {"order": "ba", "gold": "A", "len_a": 4}
+    second = jsonl(tmp_path, later, CALL | {"pair_id": "3"}, name="2.jsonl")
+    pairs = read_records([first, second]).pairs
+    assert pairs.select("pair_id", "gold", "len_a").rows() == [
+        ("1", "A", 4),
+        ("2", None, None),
+        ("3", None, None),
+    ]
+    third = jsonl(tmp_path, later | {"judge": "k", "gold": "B"}, name="3.jsonl")
+    message = refusal(lambda: read_records([first, second, third]))
+    assert "the pair 1 of task default has more than one gold" in message
+    assert f"A in {second}, line 1" in message
+    assert f"B in {third}, line 1" in message
+
+
+def test_calls_name_their_pairs_in_sorted_order(tmp_path: Path) -> None:
+    rows = [
+        CALL | {"pair_id": "b", "task": "y"},
+        CALL | {"pair_id": "b", "task": "x", "verdict": "tie"},
+        CALL | {"pair_id": "a", "task": "y", "verdict": None},
+    ]
+    records = read_records([jsonl(tmp_path, *rows)])
+    assert records.pairs.select("task", "pair_id").rows() == [("x", "b"), ("y", "a"), ("y", "b")]
+    assert records.judges["j"].select("pair", "slot").rows() == [
+        (2, "first"),
+        (0, "tie"),
+        (1, None),
+    ]
+    assert records.n_calls == 3

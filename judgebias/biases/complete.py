@@ -103,7 +103,7 @@ def _groups(verdicts: pl.LazyFrame) -> dict[str, list[str]]:
     return tasks
 
 
-def _columns() -> list[pl.Expr]:
+def _columns() -> list[pl.Expr | str]:
     halves = [
         pl.col(f"state_{order}")
         .replace_strict(words, default=0, return_dtype=pl.Int64)

@@ -15,6 +15,7 @@ from judgebias.cli.screen import Screen
 from judgebias.cli.stopping import stopping_of_run
 from judgebias.cli.tabulate import Written, tabulate
 from judgebias.design import question_words, words_of
+from judgebias.divided import DIVIDED_ABOVE
 from judgebias.errors import UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.held import check_held
@@ -67,23 +68,22 @@ def summarize_run(run: RunDir, screen: Screen) -> Written:
     """Write all tables of a run directory, and its calls."""
     run.pull()
     manifest = run.manifest()
-    evidence = evidence_of_run(run)
-    _write_calls(run, manifest)
-    written = write(evidence, run, screen)
+    written = write(evidence_of_run(run), run, screen)
+    _write_calls(run, manifest, divided=written.n_calls > DIVIDED_ABOVE)
     if written.n_failed:
         list_used_up(run, manifest)
-        run.push()
+    run.push()
     return written
 
 
-def _write_calls(run: RunDir, manifest: Manifest) -> None:
+def _write_calls(run: RunDir, manifest: Manifest, *, divided: bool) -> None:
     """Write the calls that the tables count, and no others."""
     asked = asked_pairs(run, manifest)
 
     def of_pairs(judge: str, rows: pl.DataFrame) -> pl.DataFrame:
         return _of_design(_of_judge(rows, manifest, judge), asked)
 
-    write_calls(run.journal, run.path / "calls.parquet", choose=of_pairs)
+    write_calls(run.journal, run.path / "calls.parquet", choose=of_pairs, divided=divided)
     if manifest.probed:
         probed = probed_pairs(run).to_frame("pair")
 

@@ -60,6 +60,8 @@ class Written:
     """Judge -> those of them on self pairs."""
     n_failed: int
     """Calls that ended without a verdict, of all judges."""
+    n_calls: int = 0
+    """Calls that ended, the probe's left out."""
     absent: frozenset[str] = frozenset()
     """Tables that this start does not have, and an earlier one may have left."""
 
@@ -134,6 +136,7 @@ def _written(gathered: Gathered, asked: Collection[str]) -> Written:
         pending=gathered.pending,
         pending_items=gathered.pending_items,
         n_failed=gathered.n_failed,
+        n_calls=gathered.n_calls,
     )
 
 

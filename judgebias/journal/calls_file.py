@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from judgebias.divided import write_divided
 from judgebias.journal.read import JournalReader
 from judgebias.journal.rows import SCHEMA
 from judgebias.journal.table import CALL_KEY, TRY, categories, first_wins
@@ -69,11 +70,14 @@ _HASHED: Final = ("pair", "order", "repeat")
 _SORTED_BY: Final = CALL_COLUMNS[1:5]
 
 
-def write_calls(folder: Path, out: Path, *, choose: Choice = lambda _, rows: rows) -> int:
+def write_calls(
+    folder: Path, out: Path, *, choose: Choice = lambda _, rows: rows, divided: bool = False
+) -> int:
     """Write `calls.parquet` from the journal, whole or not at all, and return its rows.
 
     `choose` leaves out what the journal keeps and the tables do not count: rows that have left the
     input, judges that have left the run. It is given the columns of `CALL_KEY` and `TRY`.
+    `divided`: a folder with a file per judge and task, in the place of one file.
 
     Raises
     ------
@@ -82,20 +86,33 @@ def write_calls(folder: Path, out: Path, *, choose: Choice = lambda _, rows: row
     """
     rows = 0
 
-    def write(beside: Path) -> None:
+    def parts(journal: JournalReader) -> Iterator[pa.Table]:
         nonlocal rows
-        # Replies are for their owner alone.
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with (
-            os.fdopen(handle, "wb") as file,
-            JournalReader(folder) as journal,
-            pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer,
-        ):
-            for judge in _judges(journal):
-                rows += _write_judge(journal, judge, choose, writer, unfinished(out))
+        for judge in _judges(journal):
+            for part in _parts_of(journal, judge, choose, unfinished(out)):
+                rows += part.num_rows
+                yield part
+
+    def write(beside: Path) -> None:
+        with JournalReader(folder) as journal:
+            if divided:
+                write_divided(beside, CALLS_SCHEMA, parts(journal))
+            else:
+                _write_file(beside, parts(journal))
 
     publish(out, write)
     return rows
+
+
+def _write_file(path: Path, parts: Iterable[pa.Table]) -> None:
+    # Replies are for their owner alone.
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with (
+        os.fdopen(handle, "wb") as file,
+        pq.ParquetWriter(file, CALLS_SCHEMA, compression="zstd") as writer,
+    ):
+        for part in parts:
+            writer.write_table(part)
 
 
 def _judges(journal: JournalReader) -> list[str]:
@@ -103,9 +120,8 @@ def _judges(journal: JournalReader) -> list[str]:
     return sorted({str(name) for unique in names for name in unique})
 
 
-def _write_judge(
-    journal: JournalReader, judge: str, choose: Choice, writer: pq.ParquetWriter, room: Path
-) -> int:
+def _parts_of(journal: JournalReader, judge: str, choose: Choice, room: Path) -> Iterator[pa.Table]:
+    """Give the rows of a judge that count, sorted, part by part."""
     counted = _counted(journal, judge, choose)
     room.mkdir(mode=0o700)
     try:
@@ -113,11 +129,9 @@ def _write_judge(
         for rows in _taken(journal, counted):
             parts.add(rows)
         for part in parts.read():
-            words = part.sort(_RANK).select(CALL_COLUMNS)
-            writer.write_table(words.to_arrow().cast(CALLS_SCHEMA))
+            yield part.sort(_RANK).select(CALL_COLUMNS).to_arrow().cast(CALLS_SCHEMA)
     finally:
         shutil.rmtree(room)
-    return counted.height
 
 
 def _counted(journal: JournalReader, judge: str, choose: Choice) -> pl.DataFrame:

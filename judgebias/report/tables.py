@@ -1,5 +1,8 @@
 """The tables as files: CSV, JSON, Parquet and Markdown, the same bytes for the same calls."""
 
+# pyright: reportUnknownParameterType=false
+# pyarrow ships no types: its tables are unknown to the checker wherever they are passed on.
+
 from __future__ import annotations
 
 import json

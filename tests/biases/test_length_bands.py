@@ -36,6 +36,15 @@ def test_a_direction_that_reverses_is_named(bands: str, crossing: str) -> None:
     assert table["p_bands_differ"].max() < 1e-9
 
 
+def test_bands_are_in_the_order_of_length_and_not_of_their_names() -> None:
+    pairs = [pair(f"{k:03}", len_a=13 * k, len_b=13 * k) for k in range(1, 81)]
+    slots = ["first" if int(str(p["len_a"])) <= 520 else "second" for p in pairs]
+    said = [("j", str(p["pair_id"]), s, s) for p, s in zip(pairs, slots, strict=True)]
+    table = length_bands_table(verdicts(pairs, said)).filter(task="ALL", bands="quartiles")
+    assert table["band"].to_list() == ["0-520", "521-1040", "1041-1560", "1561+"]
+    assert table["crossing"].unique().to_list() == ["first up to 1040 characters, second from 1041"]
+
+
 def test_a_whole_that_reverses_shows_nothing() -> None:
     assert summarize(reversing()).filter(task="ALL")["position_bias"].item() == "none detected"
 
