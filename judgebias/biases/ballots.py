@@ -13,6 +13,7 @@ from typing import Final
 import polars as pl
 
 from judgebias.biases.clusters import LABELS, label_number, with_cluster_id
+from judgebias.summary.settle import pair_key
 from judgebias.verdicts import Cell
 
 PANEL: Final = "panel"
@@ -61,20 +62,21 @@ def ballots_of(verdicts: pl.LazyFrame) -> Ballots:
 
 def _beside(judges: Sequence[pl.DataFrame], votes: Sequence[str]) -> pl.DataFrame:
     """Join the judges' votes by pair: one row a pair that any of them judged, sorted."""
-    none = pl.DataFrame(schema={"task": pl.String, "pair_id": pl.String, "repeat": pl.Int32})
-    wide = none.with_columns(pl.lit(None, pl.String).alias(name) for name in _ATTRIBUTES)
-    for place, (judge, vote) in enumerate(zip(judges, votes, strict=True)):
-        if place == 0:
-            wide = judge.sort(PAIR_KEY)
+    if not judges:
+        words = dict.fromkeys(("task", "pair_id", *_ATTRIBUTES), pl.String)
+        return pl.DataFrame(schema={**words, "repeat": pl.Int32})
+    key = list(pair_key(judges[0]))
+    wide = judges[0].sort(key)
+    for judge, vote in zip(judges[1:], votes[1:], strict=True):
+        ordered = judge.sort(key)
+        if ordered.select(key).equals(wide.select(key)):
+            # Judges that are asked the same pairs have them in the same places.
+            wide = wide.with_columns(ordered[vote])
             continue
-        if judge.select(PAIR_KEY).equals(wide.select(PAIR_KEY)):
-            # Judges that are asked the same pairs have them in the same order.
-            wide = wide.with_columns(judge[vote])
-            continue
-        known = wide.join(judge.select(*PAIR_KEY, vote), on=PAIR_KEY, how="left")
-        new = judge.join(wide.select(PAIR_KEY), on=PAIR_KEY, how="anti")
-        wide = pl.concat([known, new], how="diagonal").sort(PAIR_KEY)
-    return wide.with_columns(pl.col(votes).fill_null(0)) if votes else wide
+        known = wide.join(judge.select(*key, vote), on=key, how="left")
+        new = judge.join(wide.select(key), on=key, how="anti")
+        wide = pl.concat([known, new], how="diagonal").sort(key)
+    return wide.with_columns(pl.col(votes).fill_null(0))
 
 
 def tally(votes: Sequence[str], *, without: str | None = None) -> dict[str, pl.Expr]:

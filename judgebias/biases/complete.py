@@ -19,7 +19,7 @@ from judgebias.stats.length import log_length_ratio
 from judgebias.stats.logistic import FloatArray
 from judgebias.stats.profiles import IntArray
 from judgebias.summary.profiles import ALL, Group
-from judgebias.summary.settle import KEY, SLOTS, is_complete
+from judgebias.summary.settle import SLOTS, is_complete, pair_key
 from judgebias.verdicts import Slot
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -85,7 +85,7 @@ def complete_pairs(
     groups = _groups(verdicts)
     for judge, tasks in groups.items():
         mine = verdicts.filter(pl.col("judge").cast(pl.String) == judge, is_complete())
-        rows = mine.select(*_columns(), *extra).sort(KEY[1:]).collect()
+        rows = mine.select(*_columns(), *extra).sort(pair_key(mine)).collect()
         numbered = with_cluster_id(rows)
         parts = {
             str(key[0]): part for key, part in numbered.partition_by("task", as_dict=True).items()

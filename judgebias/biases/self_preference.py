@@ -232,11 +232,15 @@ def _slot_number(name: str) -> pl.Expr:
 def _rows(world: _World, judge: str) -> Iterator[Row]:
     family = world.family[judge]
     own = world.own(family)
-    counted = world.said_by_others(family), world.said(judge)
-    raw = _raw(world, judge, np.flatnonzero(own).tolist())
+    mine = world.said(judge)
+    touched = np.flatnonzero(own).tolist()
+    # Most judges judge nothing of their own: what others said of the rest is not counted for them.
+    judged_own = not mine.filter(_touched(touched)).is_empty()
+    others = world.said_by_others(family) if judged_own else mine.clear()
+    raw = _raw(world, judge, touched) if judged_own else pl.DataFrame()
     for task in (*world.judges[judge], ALL):
         here = pl.lit(value=True) if task == ALL else pl.col("task") == task
-        said_by_others, said = (frame.filter(here) for frame in counted)
+        said_by_others, said = (frame.filter(here) for frame in (others, mine))
         about: Row = {"judge": judge, "task": task, "family": family}
         reason = _nothing_to_say(world, said, own)
         if reason is not None:

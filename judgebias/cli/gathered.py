@@ -26,7 +26,7 @@ from judgebias.summary.lengths import mean_lengths
 from judgebias.summary.probe import probe_table
 from judgebias.summary.profiles import Group
 from judgebias.summary.sampled import sampled_rows
-from judgebias.summary.settle import VERDICT_COLUMNS
+from judgebias.summary.settle import VERDICT_COLUMNS, pair_key
 from judgebias.summary.snapshots import model_changes, snapshot_warnings
 from judgebias.summary.soft import soft_rows
 
@@ -89,7 +89,7 @@ class Gathered:
         if evidence.first_orders is not None:
             named = verdicts.lazy().join(evidence.first_orders, on=["task", "pair_id"], how="left")
             self.sampled.extend(sampled_rows(named))
-        return verdicts.select(*VERDICT_COLUMNS, *_STATES)
+        return verdicts.select(*VERDICT_COLUMNS, *_STATES).sort(pair_key(verdicts))
 
     def _add(self, calls: Calls, verdicts: pl.LazyFrame, evidence: Evidence) -> None:
         self.rows.extend(rows_of(verdicts))

@@ -78,6 +78,15 @@ def settle_calls(
     )
 
 
+def pair_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[str, ...]:
+    """Name the columns that tell a judge's verdicts apart, in the order in which they sort them.
+
+    A pair that has a number has one over all tasks, and numbers sort as task and id do.
+    """
+    numbered = frame.collect_schema()["pair_id"].is_integer()
+    return KEY[2:] if numbered else KEY[1:]
+
+
 def outcome_of(ab: pl.Expr, ba: pl.Expr) -> pl.Expr:
     """Both states of a pair as one number."""
     return ab * STATES + ba
