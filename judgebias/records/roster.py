@@ -77,8 +77,8 @@ class Roster:
         new = records.join(known.select("pair_id"), on="pair_id", how="anti")
         if new.is_empty():
             return known
-        # Of what differs the largest is taken here, and the others are found to differ from it.
-        single = new.group_by("pair_id").agg(pl.col(self.names).max())
+        # Whichever record is taken, the others are compared with it, and fill in what it lacks.
+        single = new.unique("pair_id", keep="any").select("pair_id", *self.names)
         numbers = pl.int_range(self._size, self._size + pl.len(), dtype=pl.UInt32)
         self._size += single.height
         numbered = single.with_columns(numbers.alias(_NUMBER)).select(known.columns)
