@@ -82,7 +82,7 @@ def half_run(run: Path, pairs: int) -> int:
 
 def resumed_run(run: Path, pairs: int) -> Row:
     """(c) The same command again: how long the first new call waits, and the rest."""
-    with watched(run) as (_, found):
+    with watched(run, files=True) as (_, found):
         pass
     _check(found)
     out = run.parent / "out"
