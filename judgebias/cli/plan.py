@@ -141,7 +141,7 @@ def make_plan(ready: Ready, wish: Wish) -> Plan:
 
 
 def _leaks(ready: Ready) -> list[Row]:
-    return leaks_of_run(ready.plan.config, ready.survey, ready.plan.design)
+    return leaks_of_run(ready.plan.config, ready.survey, ready.survey.digests(), ready.plan.design)
 
 
 def _lines(plan: Plan, design: list[str]) -> list[str]:

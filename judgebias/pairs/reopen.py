@@ -8,10 +8,14 @@ the size of the file for each worker, not for each block.
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 _KEPT = 16
 """As many judges can read one file side by side without starting over."""
+_IDLE = 2 * _KEPT
+"""Blocks read by others after which a reader is let go: nobody reads on from where it stands, and
+the pages that it holds of every column are some 20 MB."""
 
 
 class Reader(Protocol):
@@ -25,6 +29,15 @@ class Reader(Protocol):
 R = TypeVar("R", bound=Reader)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting(Generic[R]):
+    key: object
+    position: int
+    since: int
+    """The turn in which it was left here; later ones stand behind it."""
+    reader: R
+
+
 class OpenReaders(Generic[R]):
     """The readers that wait for the next block, the one given back last at the end."""
 
@@ -32,29 +45,33 @@ class OpenReaders(Generic[R]):
         self._lock = threading.Lock()
         self.reading = threading.Lock()
         """Held by who reads a block: another block is read on from there, not beside it."""
-        self._waiting: list[tuple[object, int, R]] = []
+        self._waiting: list[_Waiting[R]] = []
+        self._turn = 0
 
     def take(self, key: object, first: int) -> R | None:
         """Take out, for this caller alone, the reader of `key` that stands nearest to `first`."""
         with self._lock:
-            fit = [entry for entry in self._waiting if entry[0] == key and entry[1] <= first]
+            fit = [one for one in self._waiting if one.key == key and one.position <= first]
             if not fit:
                 return None
-            best = max(fit, key=lambda entry: entry[1])
+            best = max(fit, key=lambda one: one.position)
             self._waiting.remove(best)
-            return best[2]
+            return best.reader
 
     def give(self, key: object, position: int, reader: R) -> None:
-        """Leave a reader for the next block; the one that waited longest makes room."""
+        """Leave a reader for the next block; those that waited long make room."""
         with self._lock:
-            self._waiting.append((key, position, reader))
-            old = self._waiting.pop(0)[2] if len(self._waiting) > _KEPT else None
-        if old is not None:
-            old.close()
+            self._turn += 1
+            self._waiting.append(_Waiting(key, position, self._turn, reader))
+            fresh = [one for one in self._waiting[-_KEPT:] if one.since > self._turn - _IDLE]
+            old = self._waiting[: len(self._waiting) - len(fresh)]
+            self._waiting = fresh
+        for one in old:
+            one.reader.close()
 
     def close(self) -> None:
         """Close all that wait."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
-        for _, _, reader in waiting:
-            reader.close()
+        for one in waiting:
+            one.reader.close()

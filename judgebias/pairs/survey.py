@@ -40,8 +40,6 @@ class Survey:
     """All blocks; `blocks[i].number == i`. One without accepted pairs stays, and reads as empty."""
     rows: IndexRows
     """The index: one row an accepted, distinct pair, in input order; columns as in `INDEX`."""
-    digests: Words
-    """The pairs' digests in the same order, shape (n, 2)."""
     rejects: list[Reject]
     """The first thousand."""
     n_rejects: int
@@ -56,6 +54,11 @@ class Survey:
     def index(self) -> pl.DataFrame:
         """The whole index in memory, half a kilobyte a pair; a run reads `rows` in parts."""
         return self.rows.scan.collect()
+
+    def digests(self) -> Words:
+        """Read the pairs' digests, in the order of the index, as (n, 2) words."""
+        parts = [words_of(b"".join(part["digest"])) for part in self.rows.parts("digest")]
+        return np.concatenate([np.empty((0, 2), np.uint64), *parts])
 
     def moved(self, file: Path) -> Survey:
         """Give the survey with the file of its index at another place."""
@@ -121,7 +124,7 @@ def survey_pairs(
 
 @dataclass(kw_only=True, slots=True)
 class _Ledger:
-    """Gathers chunks into blocks, index and rejects; of a pair it holds 32 bytes."""
+    """Gathers chunks into blocks, index and rejects; of a pair it holds 16 bytes."""
 
     spec: PairsSpec
     on_reject: Callable[[Reject], None] | None
@@ -132,7 +135,6 @@ class _Ledger:
     n_blank_questions: int = 0
     rejects: list[Reject] = field(default_factory=list[Reject])
     blocks: list[Block] = field(default_factory=list[Block])
-    digests: list[Words] = field(default_factory=lambda: [np.empty((0, 2), np.uint64)])
     keys: list[Hashes] = field(default_factory=lambda: [np.empty(0, np.uint64)])
     rests: list[Hashes] = field(default_factory=lambda: [np.empty(0, np.uint64)])
     ids_are_plain: bool = True
@@ -149,7 +151,6 @@ class _Ledger:
         numbers = looked.places // self.spec.block_rows + len(self.blocks)
         self._cut(source, chunk, list(faults))
         self.writer.add(index.with_columns(block=pl.Series(numbers.astype(np.int32))))
-        self.digests.append(words_of(b"".join(index["digest"])))
         self.keys.append(index["key"].to_numpy())
         self.rests.append(index["rest"].to_numpy())
 
@@ -190,25 +191,21 @@ class _Ledger:
             )
 
     def close(self) -> Survey:
-        rows, digests = self.writer.close(), np.concatenate(self.digests)
-        self.digests.clear()
-        offsets = Offsets(self.blocks)
+        rows, offsets = self.writer.close(), Offsets(self.blocks)
         later = find_repeats(
             rows, np.concatenate(self.keys), np.concatenate(self.rests), offsets.place
         )
         if later.height:
             self._skip(later, offsets)
             rows = rows.without(later["at"].to_numpy())
-            digests = np.delete(digests, later["at"].to_numpy(), axis=0)
         self._note(later.height, rows)
         return Survey(
             blocks=self.blocks,
             rows=rows,
-            digests=digests,
             rejects=self.rejects,
             n_rejects=self.n_rejects,
             notices=self.notices,
-            fingerprint=_fingerprint(digests),
+            fingerprint=_fingerprint(rows),
             skipped=dict(sorted(self.skipped.items())),
         )
 
@@ -240,7 +237,9 @@ class _Ledger:
             self.notices += look_alikes(rows)
 
 
-def _fingerprint(digests: Words) -> str:
-    """Hash a set of digests whatever their order: their sum, with their number."""
-    total = digests.sum(axis=0, dtype=np.uint64)
-    return blake2b(total.tobytes() + len(digests).to_bytes(8), digest_size=KEY_BYTES).hexdigest()
+def _fingerprint(rows: IndexRows) -> str:
+    """Hash the set of digests whatever their order: their sum, with their number."""
+    total = np.zeros(2, dtype=np.uint64)
+    for part in rows.parts("digest"):
+        total += words_of(b"".join(part["digest"])).sum(axis=0, dtype=np.uint64)
+    return blake2b(total.tobytes() + rows.height.to_bytes(8), digest_size=KEY_BYTES).hexdigest()

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from judgebias.config import RunConfig, WireJudge
-from judgebias.design import Design
+from judgebias.design import Design, Words
 from judgebias.families import judge_families
 from judgebias.judges.opening import template_of
 from judgebias.leaks import LEAK_COLUMNS, leaks_of_text
@@ -20,11 +20,11 @@ from judgebias.summary.figures import Row
 from judgebias.summary.leaks import leak_rows
 
 
-def leaks_of_run(config: RunConfig, survey: Survey, design: Design) -> list[Row]:
+def leaks_of_run(config: RunConfig, survey: Survey, words: Words, design: Design) -> list[Row]:
     """Count the leaks that each judge would be shown, per task and over ALL."""
     # As categories, a pair takes twelve bytes however long the names are.
     names = survey.rows.scan.select(pl.col("task", *LEAK_COLUMNS).cast(pl.Categorical))
-    chosen = names.collect(engine="streaming").filter(design.chosen(survey.digests))
+    chosen = names.collect(engine="streaming").filter(design.chosen(words))
     families = judge_families(config)
     return [
         row

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgebias.calls import call_keys, call_mask
-from judgebias.design import Mask
+from judgebias.design import Mask, Words
 from judgebias.journal import contains
 from judgebias.pairs import Survey
 from judgebias.pipeline.plan import RunPlan
@@ -48,6 +48,8 @@ class Left:
 
     plan: RunPlan
     survey: Survey
+    digests: Words
+    """Of the survey, read once."""
     orders: Mapping[Order, Mask]
     done: Done
 
@@ -87,7 +89,7 @@ class Left:
         """Tell for each pair whether its text is an item of the probe."""
         if not self.plan.items.size:
             return np.zeros(self.survey.n_pairs, dtype=bool)
-        return contains(self.plan.items, self_digests(self.survey.digests.tobytes(), order))
+        return contains(self.plan.items, self_digests(self.digests.tobytes(), order))
 
     def _pairs(self, judge: str) -> Counts:
         """Count the calls on the pairs themselves."""
@@ -124,7 +126,7 @@ class Left:
         fingerprint = self.plan.fingerprints[judge]
         for first in range(0, len(left), PAIRS_AT_ONCE):
             some = slice(first, first + PAIRS_AT_ONCE)
-            digests = self.survey.digests[some].tobytes()
+            digests = self.digests[some].tobytes()
             named = self_digests(digests, order) if of_items else digests
             for repeat in range(1, self.plan.design.repeats + 1):
                 keys = call_keys(named, call_mask(fingerprint, order, repeat))

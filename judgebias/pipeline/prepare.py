@@ -178,13 +178,13 @@ def _read(
     if old is not None:
         check_same(old, identities)
     survey = survey_by(_spec(config, base))
-    words, questions = survey.digests, questions_of(survey, config.orders)
+    words, questions = survey.digests(), questions_of(survey, config.orders)
     design = drawn_design(config, words, limit, questions=questions, old=old)
     kept = untouched(design, old) if probe else design
     notices = [*survey.notices, *notices_of_texts(config, survey)]
     models = models_of(survey)
     notices += own_family_warnings(judge_families(config), models, families_of(config))
-    leaks = leaks_of_run(config, survey, design)
+    leaks = leaks_of_run(config, survey, words, design)
     notices += [*leak_words(leaks, config.on_leak), *template_leaks(config, models, base)]
     if old is not None:
         if not rundir.index.exists():

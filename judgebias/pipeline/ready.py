@@ -72,8 +72,9 @@ def make_ready(
     names = [judge.name for judge in plan.config.judges if not only or judge.name in only]
     mine = {name: plan.fingerprints[name] for name in names}
     done, tried, given_up = _done(plan, rundir, mine)
-    orders = plan.design.asked(survey.digests, questions_of(survey, plan.design.orders))
-    left = Left(plan=plan, survey=survey, orders=orders, done=done)
+    digests, questions = survey.digests(), questions_of(survey, plan.design.orders)
+    orders = plan.design.asked(digests, questions)
+    left = Left(plan=plan, survey=survey, digests=digests, orders=orders, done=done)
     items = {order: left.items(order) for order in Order}
     over = concluded(plan, rundir, survey, names)
     parts, n_parts = _parts(plan, survey)

@@ -82,7 +82,7 @@ def half_run(run: Path, pairs: int) -> int:
 
 def resumed_run(run: Path, pairs: int) -> Row:
     """(c) The same command again: how long the first new call waits, and the rest."""
-    with watched(run) as (_, found):
+    with watched(run, files=True) as (_, found):
         pass
     _check(found)
     out = run.parent / "out"
@@ -162,6 +162,8 @@ def _row(found: Watched, at: Stages, calls: int) -> Row:
         "driver_mib": _mib(found, DRIVER),
         "worker_mib": _mib(found, "worker"),
         "owner_mib": _mib(found, "owner"),
+        "cpu_s_driver_survey": round(found.cpu_s(DRIVER, at.started, at.known), 1),
+        "cpu_s_driver_tables": round(found.cpu_s(DRIVER, at.tables, at.ended), 1),
         "cpu_s_driver_judging": round(found.cpu_s(DRIVER, at.first, at.last), 1),
         "cpu_s_workers_judging": round(found.cpu_s("worker", at.first, at.last), 1),
         "cpu_s_others_judging": round(_others(found, at.first, at.last), 1),

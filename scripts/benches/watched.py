@@ -43,6 +43,7 @@ class Watched:
     lines: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
     """What it said on stderr, with the time."""
     seen: list[Seen] = field(default_factory=list[Seen])
+    looks_at_files: bool = False
     journal_opened: float | None = None
     """When the driver was first seen with a segment of the journal open."""
 
@@ -70,11 +71,14 @@ class Watched:
 
 
 @contextmanager
-def watched(run: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], Watched]]:
-    """Start `judgebias run` on a run file, and watch it until it ends."""
-    command = [sys.executable, "-m", "judgebias", "run", str(run), *options]
+def watched(run: Path, *, files: bool = False) -> Iterator[tuple[subprocess.Popen[str], Watched]]:
+    """Start `judgebias run` on a run file, and watch it until it ends.
+
+    With `files` it is noted when the driver opens the journal, which takes some CPU to see.
+    """
+    command = [sys.executable, "-m", "judgebias", "run", str(run)]
     environment = {**os.environ, "RAY_ADDRESS": "local"}
-    found = Watched(started=time.time())
+    found = Watched(started=time.time(), looks_at_files=files)
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -111,7 +115,7 @@ def _look(pid: int, found: Watched, over: threading.Event) -> None:
     turn = 0
     while not over.wait(EVERY_S / 5):
         with suppress(psutil.Error):
-            if found.journal_opened is None:
+            if found.looks_at_files and found.journal_opened is None:
                 _look_at_files(driver, found)
             if turn % 5 == 0:
                 _look_at_memory(driver, found)

@@ -39,7 +39,7 @@ def test_a_large_index_is_the_same_in_a_file(
     assert_frame_equal(filed.index, held.index)
     assert filed.index.schema == pl.Schema(INDEX)
     assert filed.n_pairs == held.n_pairs == 17
-    assert filed.digests.tobytes() == b"".join(held.index["digest"])
+    assert filed.digests().tobytes() == b"".join(held.index["digest"])
     assert filed.blocks == held.blocks
     assert filed.block_of.tolist() == held.index["block"].to_list()
     assert (filed.notices, filed.fingerprint) == (held.notices, held.fingerprint)
