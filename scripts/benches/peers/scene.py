@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,7 @@ class Scene:
 
 
 @contextmanager
-def scene(calls: int, setup: Setup | None = None) -> Iterator[Scene]:
+def scene(calls: int, setup: Setup | None = None) -> Generator[Scene]:
     """Make a scene for so many calls that leaves nothing behind."""
     # Ray's sockets need a short path.
     with TemporaryDirectory(prefix="jb") as ray_name, TemporaryDirectory() as name:
