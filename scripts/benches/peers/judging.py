@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scripts.benches.peers.layout import Row, median
 from scripts.benches.peers.meter import Command
-from scripts.benches.peers.scene import LONGEST_S, finish, scene
+from scripts.benches.peers.scene import LONGEST_S, scene
 from scripts.benches.peers.ways import Outcome, Way
 
 COLUMNS = (
@@ -42,7 +42,7 @@ def trial(way: Way, calls: int) -> Trial:
         command = stage.start(way)
         code = command.wait(LONGEST_S)
         arrivals, most = stage.arrivals(), stage.count("max_in_flight")
-        finish([command])
+        stage.finish()
         return Trial(
             calls=stage.calls,
             exit=code,

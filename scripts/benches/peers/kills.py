@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from scripts.benches.peers.layout import Row, median
-from scripts.benches.peers.scene import LONGEST_S, Scene, finish, scene
+from scripts.benches.peers.scene import LONGEST_S, Scene, scene
 from scripts.benches.peers.ways import Way
 
 
@@ -59,7 +59,7 @@ def killed(way: Way, calls: int, *, everything: bool) -> Row:
         first.kill(everything=everything)
         again = stage.start(way)
         code = again.wait(LONGEST_S)
-        finish([first, again])
+        stage.finish()
         outcome = way.outcome(stage.folder)
         return {
             "way": way.title,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
-Figure = int | float | str | bool | None
-Row = dict[str, Figure]
+Figure: TypeAlias = int | float | str | bool | None
+Row: TypeAlias = dict[str, Figure]
 
 
 def table(title: str, rows: Sequence[Mapping[str, Figure]]) -> str:
@@ -28,7 +29,8 @@ def shown(figure: Figure) -> str:
     return f"{figure:,}" if isinstance(figure, int) else figure
 
 
-def median(rounds: Sequence[Mapping[str, float | None]], name: str) -> float | None:
+def median(rounds: Sequence[Mapping[str, Figure]], name: str) -> float | None:
     """Take the median over the rounds that have the figure; None where none has."""
-    found = [figure for one in rounds if (figure := one.get(name)) is not None]
+    figures = (one.get(name) for one in rounds)
+    found = [figure for figure in figures if isinstance(figure, int | float)]
     return statistics.median(found) if found else None

@@ -6,7 +6,7 @@ import time
 
 from scripts.benches.peers.judging import trial
 from scripts.benches.peers.layout import Row
-from scripts.benches.peers.scene import LATENCY_S, LONGEST_S, finish, scene
+from scripts.benches.peers.scene import LATENCY_S, LONGEST_S, scene
 from scripts.benches.peers.ways import Way
 from scripts.benches.peers.work import MODEL
 from tests.server import Limit, Rule, Setup, faults
@@ -34,7 +34,7 @@ def storm(way: Way, calls: int, calm_rate: float | None) -> Row:
         if code is None:
             code = command.wait(LONGEST_S)
         arrivals, refused = stage.arrivals(), stage.refused()
-        finish([command])
+        stage.finish()
         outcome = way.outcome(stage.folder)
         asking_s = arrivals[-1] - arrivals[0] if arrivals else 0.0
         return {
@@ -57,7 +57,7 @@ def limited(way: Way, calls: int) -> Row:
         command = stage.start(way)
         code = command.wait(LONGEST_S)
         arrivals, refused, requests = stage.arrivals(), stage.refused(), stage.count()
-        finish([command])
+        stage.finish()
         outcome = way.outcome(stage.folder)
         return {
             "way": f"{way.title}, limit told" if way.told else way.title,

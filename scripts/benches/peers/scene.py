@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,15 +32,23 @@ class Scene:
     server: ServerProcess
     calls: int
     """Calls that are needed."""
+    commands: list[Command] = field(default_factory=list[Command])
+    """Everything that was started here."""
 
     def start(self, way: Way) -> Command:
         """Start a way; started again, it goes on where it can."""
-        return Command.start(
+        command = Command.start(
             way.command(self.folder, self.server.openai_url),
             folder=self.folder,
             environ=way.environ(self.ray_folder, ROOT),
             said=self.folder / "said",
         )
+        self.commands.append(command)
+        return command
+
+    def finish(self) -> int:
+        """Wait for what outlived its command, then end it; returns how many processes that were."""
+        return sum(command.clear() for command in self.commands)
 
     def count(self, name: str = "requests") -> int:
         """Ask the server for one of its counts."""
@@ -58,7 +66,7 @@ class Scene:
 
 
 @contextmanager
-def scene(calls: int, setup: Setup | None = None) -> Iterator[Scene]:
+def scene(calls: int, setup: Setup | None = None) -> Generator[Scene]:
     """Make a scene for so many calls that leaves nothing behind."""
     # Ray's sockets need a short path.
     with TemporaryDirectory(prefix="jb") as ray_name, TemporaryDirectory() as name:
@@ -67,12 +75,13 @@ def scene(calls: int, setup: Setup | None = None) -> Iterator[Scene]:
         needed = write_prompts(folder / "pairs.jsonl", folder / "prompts.jsonl")
         (folder / "server").mkdir()
         with ServerProcess(folder / "server", setup or Setup(latency_s=LATENCY_S)) as server:
-            yield Scene(folder=folder, ray_folder=Path(ray_name), server=server, calls=needed)
+            stage = Scene(folder=folder, ray_folder=Path(ray_name), server=server, calls=needed)
+            try:
+                yield stage
+            finally:
+                # A benchmark that is broken off must not leave a command behind.
+                for command in stage.commands:
+                    command.kill(everything=True)
         # Ray's daemons write to their log for a moment after everything else has ended.
         shutil.rmtree(ray_name, ignore_errors=True)
         Path(ray_name).mkdir(exist_ok=True)
-
-
-def finish(commands: Sequence[Command]) -> int:
-    """End what the commands left running; returns how many processes that were."""
-    return sum(command.clear() for command in commands)
