@@ -22,6 +22,10 @@ from judgebias.self_pairs import (
 )
 from judgebias.verdicts import Order
 
+PROBE_COLUMNS: Final = (
+    *("judge", "task", "pair", "pair_id", "repeat", "order", "slot", "failure", "message", "item"),
+)
+"""What the probe's tables need of a call."""
 _EXPECTED: Final = ["task", "pair", "order", "repeat"]
 _ITEM: Final = {
     Order.AB: pl.format("{}/{}", "question_id", "text_id_a").alias("item"),
@@ -108,10 +112,10 @@ def with_twins(
     if twins.is_empty():
         return calls
     index = run.scan_index().select(pl.col("digest").alias("pair"), _ITEM[Order.AB])
-    named = index.join(twins.lazy().select("pair"), on="pair", how="semi").collect()
-    mine = calls.ended.join(named, on="pair", how="inner")
+    named = index.join(twins.lazy().select("pair", "pair_id"), on="pair", how="inner").collect()
+    mine = calls.ended.join(named, on="pair_id", how="inner")
     # What stands for the pair is its item from here on.
-    words = mine.with_columns(pl.col("pair_id").cast(pl.String)).select(calls.probe.columns)
+    words = mine.with_columns(pl.col("pair_id").cast(pl.String)).select(PROBE_COLUMNS)
     probe = pl.concat([calls.probe, words])
     if not live:
         return replace(calls, probe=probe)
@@ -123,7 +127,7 @@ def with_twins(
     pending = expected.join(ended, on=_EXPECTED[1:], how="anti").select("task")
     return replace(
         calls,
-        ended=calls.ended.join(twins.select("pair"), on="pair", how="anti"),
+        ended=calls.ended.join(twins.select("pair_id"), on="pair_id", how="anti"),
         probe=probe,
         probe_pending=pl.concat([calls.probe_pending, pending]),
     )

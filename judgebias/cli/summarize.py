@@ -9,8 +9,15 @@ import polars as pl
 
 from judgebias.cli.coded import CodedPairs
 from judgebias.cli.evidence import Calls, Evidence
-from judgebias.cli.probe_calls import live_judges, probe_of_run, probed_pairs, with_twins
+from judgebias.cli.probe_calls import (
+    PROBE_COLUMNS,
+    live_judges,
+    probe_of_run,
+    probed_pairs,
+    with_twins,
+)
 from judgebias.cli.recorded import evidence_of_records
+from judgebias.cli.replies import CARRIED, read_replies
 from judgebias.cli.screen import Screen
 from judgebias.cli.stopping import stopping_of_run
 from judgebias.cli.tabulate import Written, tabulate
@@ -19,7 +26,7 @@ from judgebias.divided import DIVIDED_ABOVE
 from judgebias.errors import UsageError
 from judgebias.families import families_of, judge_families
 from judgebias.held import check_held
-from judgebias.journal import first_wins, read_journal, write_calls
+from judgebias.journal import write_calls
 from judgebias.manifest import Manifest, design_of
 from judgebias.outputs import refuse_own_outputs
 from judgebias.pipeline.used_up import list_used_up
@@ -29,14 +36,6 @@ from judgebias.stored import open_rundir
 from judgebias.summary.costs import TOKENS
 from judgebias.summary.texts import Texts
 from judgebias.verdicts import Order
-
-_NEEDED = (
-    *("pair", "judge", "fingerprint", "task", "pair_id", "repeat", "order", "slot", "failure"),
-    *("attempts", "time", "worker", "request_id", "cost_usd"),
-    *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "model", "message"),
-    *("p_first", "p_second", "p_tie"),
-)
-
 
 _BOUGHT = ("judge", "task", "slot", "failure", "time", "attempts", *TOKENS, "cost_usd")
 
@@ -165,29 +164,36 @@ def first_orders(run: RunDir, manifest: Manifest, coded: CodedPairs) -> pl.LazyF
 
 
 def calls_of_run(run: RunDir, manifest: Manifest, asked: pl.DataFrame, *, judge: str) -> Calls:
-    """Read a judge's calls of the current input, without the raw replies.
-
-    `asked` is what `asked_pairs` gives; `pair_id` becomes what it is there.
-    """
-    replies = read_journal(run.journal, columns=_NEEDED, judge=judge).table
-    replies, repeats = _of_judge(replies, manifest, judge), manifest.config.repeats
-    ours = _of_design(replies, asked)
-    if "pair_id" in asked.columns:
-        ours = ours.drop("pair_id").join(asked.select("pair", "pair_id"), on="pair", how="inner")
-    ended, extra = first_wins(ours)
-    strange = replies.join(asked, on="pair", how="anti") if manifest.probed else replies.clear()
-    probe = probe_of_run(run, manifest, judge, strange)
+    """Read a judge's calls on what `asked_pairs` gives, without the raw replies."""
+    repeats = manifest.config.repeats
+    said = read_replies(
+        run.journal,
+        asked,
+        judge=judge,
+        fingerprint=manifest.fingerprints[judge],
+        repeats=repeats,
+        strange=manifest.probed,
+    )
+    probe = probe_of_run(run, manifest, judge, said.strange)
     left = asked.select(pl.col("expects_ab", "expects_ba").sum()).row(0)
     calls = Calls(
-        ended=ended,
-        bought=pl.concat([ended.select(_BOUGHT), probe.ended.select(_BOUGHT)]),
-        extra=pl.concat([extra.select(_BOUGHT), probe.extra.select(_BOUGHT)]),
-        probe=probe.ended,
-        n_pending=sum(left) * repeats - ended.height + probe.n_pending,
+        ended=said.ended,
+        bought=pl.concat([said.ended.select(_BOUGHT), _as_carried(probe.ended, _BOUGHT)]),
+        extra=pl.concat([said.extra.select(_BOUGHT), _as_carried(probe.extra, _BOUGHT)]),
+        probe=_as_carried(probe.ended, PROBE_COLUMNS),
+        n_pending=sum(left) * repeats - said.ended.height + probe.n_pending,
         n_pending_items=probe.n_pending,
         probe_pending=probe.pending,
     )
     return with_twins(run, calls, asked, repeats, live=judge in live_judges(manifest.config))
+
+
+def _as_carried(whole: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Give columns of replies that were kept whole the types of the others."""
+    return whole.select(
+        pl.col(name).cast(CARRIED.get(name, whole.schema[name] if name == "pair" else pl.String()))
+        for name in columns
+    )
 
 
 def _of_judge(rows: pl.DataFrame, manifest: Manifest, judge: str) -> pl.DataFrame:
@@ -208,11 +214,13 @@ def _of_design(rows: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
 def asked_pairs(run: RunDir, manifest: Manifest, coded: CodedPairs | None = None) -> pl.DataFrame:
     """Name the pairs of the design by their digests (column pair), with the orders asked.
 
-    Where pairs have numbers, they are the column pair_id.
+    Their numbers are the column pair_id: those of `coded`, where it is given.
     """
     index, design = run.scan_index(), design_of(manifest)
     pairs = index.select("task", "identical", pair="digest").collect()
-    if coded is not None:
+    if coded is None:
+        pairs = pairs.with_columns(pl.int_range(pl.len()).alias("pair_id"))
+    else:
         pairs = pairs.with_columns(coded.pairs["pair_id"])
     questions = None
     if design.orders == "sampled":
