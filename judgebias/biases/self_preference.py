@@ -21,24 +21,20 @@ text, or a taste (for length, say) that its family serves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from judgebias.biases.ballots import PANEL
-from judgebias.biases.clusters import LABELS, label_number, with_cluster_id
-from judgebias.biases.equal_rows import Digit, add_counts, number_of, read_numbers
+from judgebias.biases.named_models import PAIR, NamedModels, touched_by
 from judgebias.families import BUILT_IN, Families
-from judgebias.stats.comparisons import FIRST, NONE, SECOND, TIE, Comparisons
+from judgebias.stats.comparisons import TIE, Comparisons
 from judgebias.stats.multiplicity import benjamini_hochberg
 from judgebias.stats.self_preference import BoolArray, SelfPreference, self_preference
 from judgebias.summary.columns import Figure, Row, bounded, estimate, frame_of
 from judgebias.summary.profiles import ALL
 from judgebias.summary.rows import SIGNIFICANT
-from judgebias.verdicts import Slot
 
 SELF_PREFERENCE_COLUMNS: Final = (
     *("judge", "task", "family", "own_models"),
@@ -49,8 +45,6 @@ SELF_PREFERENCE_COLUMNS: Final = (
 """The columns of tables/self_preference.csv, in order."""
 
 _TEXT: Final = {"judge", "task", "family", "own_models", "self_preference", "reason"}
-_SLOT: Final = {str(Slot.FIRST): FIRST, str(Slot.SECOND): SECOND, str(Slot.TIE): TIE}
-_PAIR: Final = ("task", "pair_id", "repeat")
 
 
 def self_preference_table(
@@ -75,7 +69,7 @@ def self_preference_table(
     DataFrame
         `SELF_PREFERENCE_COLUMNS`, sorted by judge, task (ALL last).
     """
-    world = _World.of(verdicts, judges or {}, families)
+    world = NamedModels.of(verdicts, judges or {}, families)
     rows = _adjusted([row for judge in world.judges for row in _rows(world, judge)])
     return frame_of(rows, {name: _type(name) for name in SELF_PREFERENCE_COLUMNS})
 
@@ -86,156 +80,13 @@ def _type(name: str) -> pl.DataType:
     return pl.Int64() if name.startswith("n_") else pl.Float64()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _World:
-    """All verdicts on two named, different models, with who is of which family."""
-
-    judges: Mapping[str, list[str]]
-    """Each judge and its tasks, sorted."""
-    models: tuple[str, ...]
-    """Sorted; columns `a` and `b` are places in it."""
-    family: Mapping[str, str]
-    """Of each judge."""
-    model_family: tuple[str, ...]
-    frames: Mapping[str, pl.DataFrame]
-    """Judge -> task, pair_id, repeat, cluster, a, b, ab, ba, halves. `halves` is the final score of
-    A in halves, null where the pair is not complete."""
-    counts: Mapping[str, pl.DataFrame]
-    """Judge -> its pairs with a call as numbers, counted, those without its family's answers."""
-    digits: tuple[Digit, ...]
-    """How pairs are written as numbers; `task` is a place in `tasks`."""
-    tasks: tuple[str, ...]
-    """Sorted."""
-
-    @classmethod
-    def of(cls, verdicts: pl.LazyFrame, told: Mapping[str, str], families: Families) -> _World:
-        named = {name: pl.col(name).cast(pl.String) for name in ("judge", "task")}
-        real = verdicts.with_columns(**named).filter(pl.col("judge") != PANEL)
-        tasks: dict[str, list[str]] = {}
-        groups = real.select("judge", "task").unique().sort("judge", "task").collect()
-        for judge, task in groups.iter_rows():
-            tasks.setdefault(judge, []).append(task)
-        frame, models = _numbered(real)
-        named = tuple(sorted({task for known in tasks.values() for task in known}))
-        family = {judge: told.get(judge) or families.family(judge) for judge in tasks}
-        model_family = tuple(families.family(model) for model in models)
-        digits = _digits(frame, len(named), len(models))
-        frames = frame.partition_by("judge", as_dict=True, include_key=False)
-        by_judge = {judge: frames.get((judge,), frame.drop("judge").clear()) for judge in tasks}
-        own = {
-            judge: [place for place, other in enumerate(model_family) if other == mine]
-            for judge, mine in family.items()
-        }
-        return cls(
-            judges=tasks,
-            models=models,
-            family=family,
-            model_family=model_family,
-            frames=by_judge,
-            counts={
-                judge: _numbers(rows.filter(~_touched(own[judge])), digits, named)
-                for judge, rows in by_judge.items()
-            },
-            digits=digits,
-            tasks=named,
-        )
-
-    def own(self, family: str) -> BoolArray:
-        """Tell the models of a family."""
-        return np.array([other == family for other in self.model_family], dtype=np.bool_)
-
-    def said(self, judge: str) -> pl.DataFrame:
-        """Count what a judge said of all pairs."""
-        return self._named(add_counts([_numbers(self.frames[judge], self.digits, self.tasks)]))
-
-    def said_by_others(self, family: str) -> pl.DataFrame:
-        """Count what judges of other families said about pairs without their own."""
-        nobody = [counted.clear() for counted in self.counts.values()][:1]
-        others = [self.counts[judge] for judge in self.others(family)]
-        return self._named(add_counts([*nobody, *others]))
-
-    def others(self, family: str) -> list[str]:
-        """Name the judges of other families."""
-        return [judge for judge, other in self.family.items() if other != family]
-
-    def neutral(self, judge: str) -> pl.DataFrame:
-        """Return what a judge said about pairs without its own family."""
-        own = np.flatnonzero(self.own(self.family[judge])).tolist()
-        return self.frames[judge].filter(~_touched(own))
-
-    def _named(self, counted: pl.DataFrame) -> pl.DataFrame:
-        rows = read_numbers(counted, self.digits)
-        names = pl.Series(self.tasks, dtype=pl.String)
-        return rows.with_columns(names.gather(rows["task"]).alias("task"))
-
-
-def _touched(own: list[int]) -> pl.Expr:
-    return pl.col("a").is_in(own) | pl.col("b").is_in(own)
-
-
-def _digits(frame: pl.DataFrame, n_tasks: int, n_models: int) -> tuple[Digit, ...]:
-    return (
-        Digit(name="task", least=0, base=n_tasks),
-        Digit.of("cluster", frame["cluster"]),
-        *(Digit(name=side, least=0, base=n_models) for side in ("a", "b")),
-        *(Digit(name=order, least=NONE, base=len(_SLOT) + 1) for order in ("ab", "ba")),
-    )
-
-
-def _numbers(frame: pl.DataFrame, digits: Sequence[Digit], tasks: Sequence[str]) -> pl.DataFrame:
-    """Write the pairs with a call as numbers, each with its count."""
-    heard = (pl.col("ab") != NONE) | (pl.col("ba") != NONE)
-    place = pl.col("task").cast(pl.Enum(tasks)).to_physical()
-    rows = frame.filter(heard).with_columns(task=place)
-    return rows.group_by(number=number_of(digits)).agg(pl.len().cast(pl.Int64).alias("count"))
-
-
-def _numbered(verdicts: pl.LazyFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Turn names into numbers that follow their order; the same pair has one cluster everywhere."""
-    sides = {f"model_{side}": pl.col(f"model_{side}").cast(pl.String) for side in ("a", "b")}
-    score = {LABELS["A"]: 2, LABELS["tie"]: 1, LABELS["B"]: 0}
-    rows = (
-        verdicts.select(
-            *("judge", *_PAIR, "cluster"),
-            *sides.values(),
-            ab=_slot_number("slot_ab"),
-            ba=_slot_number("slot_ba"),
-            halves=label_number("final").replace_strict(score, default=None, return_dtype=pl.Int8),
-        )
-        .filter(pl.col("model_a") != pl.col("model_b"))
-        .collect()
-    )
-    names = pl.concat([rows["model_a"], rows["model_b"]]).unique().sort()
-    coded = _with_clusters(rows).with_columns(
-        pl.col(f"model_{side}").cast(pl.Enum(names)).to_physical().alias(side)
-        for side in ("a", "b")
-    )
-    kept = ("judge", *_PAIR, "cluster", "a", "b", "ab", "ba", "halves")
-    return coded.select(kept), tuple(names.to_list())
-
-
-def _with_clusters(rows: pl.DataFrame) -> pl.DataFrame:
-    numbered = with_cluster_id(rows)
-    alone = numbered.filter(pl.col("cluster_id").is_null()).select("task", "pair_id").unique()
-    pairs = alone.sort("task", "pair_id").with_row_index("lone")
-    used = numbered["cluster_id"].max()
-    above = int(used) + 1 if isinstance(used, int) else 0
-    return numbered.join(
-        pairs, on=["task", "pair_id"], how="left", maintain_order="left"
-    ).with_columns(cluster=pl.coalesce("cluster_id", pl.col("lone").cast(pl.Int64) + above))
-
-
-def _slot_number(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.String).replace_strict(_SLOT, default=NONE, return_dtype=pl.Int8)
-
-
-def _rows(world: _World, judge: str) -> Iterator[Row]:
+def _rows(world: NamedModels, judge: str) -> Iterator[Row]:
     family = world.family[judge]
     own = world.own(family)
     mine = world.said(judge)
     touched = np.flatnonzero(own).tolist()
     # Most judges judge nothing of their own: what others said of the rest is not counted for them.
-    judged_own = not mine.filter(_touched(touched)).is_empty()
+    judged_own = not mine.filter(touched_by(touched)).is_empty()
     others = world.said_by_others(family) if judged_own else mine.clear()
     raw = _raw(world, judge, touched) if judged_own else pl.DataFrame()
     for task in (*world.judges[judge], ALL):
@@ -253,13 +104,13 @@ def _rows(world: _World, judge: str) -> Iterator[Row]:
         yield about | row
 
 
-def _nothing_to_say(world: _World, mine: pl.DataFrame, own: BoolArray) -> str | None:
+def _nothing_to_say(world: NamedModels, mine: pl.DataFrame, own: BoolArray) -> str | None:
     if not world.models:
         return "the models of the answers are not known"
     if mine.is_empty():
         return "no verdict on two named, different models"
     touched = np.flatnonzero(own).tolist()
-    if mine.filter(pl.col("a").is_in(touched) | pl.col("b").is_in(touched)).is_empty():
+    if mine.filter(touched_by(touched)).is_empty():
         return "it judged no answer of its own family"
     return None
 
@@ -315,26 +166,26 @@ def _number(figure: Figure) -> float | None:
     return float(figure) if isinstance(figure, int | float) else None
 
 
-def _raw(world: _World, judge: str, own: list[int]) -> pl.DataFrame:
+def _raw(world: NamedModels, judge: str, own: list[int]) -> pl.DataFrame:
     """Put beside each own-against-other pair of the judge what the others say, in whole numbers."""
     a, b = pl.col("a").is_in(own), pl.col("b").is_in(own)
     score = pl.when(a).then(pl.col("halves")).otherwise(2 - pl.col("halves"))
 
     def scored(frame: pl.DataFrame) -> pl.DataFrame:
         told = frame.filter((a != b) & pl.col("halves").is_not_null())
-        return told.select(*_PAIR, score=score)
+        return told.select(*PAIR, score=score)
 
     mine = scored(world.frames[judge])
     others = [scored(world.neutral(name)) for name in world.others(world.family[judge])]
     by_pair = (
         pl.concat([mine.clear(), *others])
-        .group_by(_PAIR)
+        .group_by(PAIR)
         .agg(
             pl.col("score").cast(pl.Int64).sum().alias("others"),
             pl.len().cast(pl.Int64).alias("n_others"),
         )
     )
-    return mine.join(by_pair, on=_PAIR, how="left")
+    return mine.join(by_pair, on=PAIR, how="left")
 
 
 def _raw_figures(raw: pl.DataFrame) -> Row:
