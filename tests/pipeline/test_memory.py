@@ -71,7 +71,8 @@ def test_before_anything_is_asked_a_pair_takes_some_bytes_of_the_driver(tmp_path
 def test_a_run_of_many_pairs_stays_within_its_memory(tmp_path: Path) -> None:
     pairs = write_many(tmp_path / "pairs.parquet", PAIRS)
     judge = {"name": "j", "provider": "simulated", "tie_width": 0.3}
-    process = start(run_file(tmp_path / "run.toml", pairs=pairs, judges=[judge], keep_raw=False))
+    file = run_file(tmp_path / "run.toml", pairs=pairs, out="out", judges=[judge], keep_raw=False)
+    process = start(file)
     peaks: dict[str, float] = {}
     while process.poll() is None:
         watch(process.pid, peaks)
