@@ -68,11 +68,14 @@ def flips_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
     for ba: U-statistics (Hoeffding 1948), unbiased whatever the number of repeats. Means over pairs
     with the t interval over clusters of the summary.
     """
-    pairs = _counted(verdicts)
+    several = bool(verdicts.select(pl.col("repeat").n_unique() > 1).collect().item())
+    # Millions of pairs that were judged once need not be counted one by one.
+    pairs = _counted(verdicts if several else verdicts.limit(0))
     repeated = pairs.filter((pl.col("r_ab") > 1) & (pl.col("r_ba") > 1))
     scale = _scale(repeated)
     sums = cluster_sums(repeated.select(*_PAIR, *_flips(scale)), [*_FLIPS, "n"])
-    rows = [_row(group, n, sums.get(group), scale) for group, n in _pairs(pairs).items()]
+    n_pairs = _pairs(verdicts, pl.struct(_PAIR).n_unique() if several else pl.len())
+    rows = [_row(group, n, sums.get(group), scale) for group, n in n_pairs.items()]
     return frame_of(sorted(rows, key=place), FLIP_COLUMNS)
 
 
@@ -92,9 +95,10 @@ def _counted(verdicts: pl.LazyFrame) -> pl.DataFrame:
     return verdicts.group_by(_PAIR).agg(counts).with_columns(**totals).collect()
 
 
-def _pairs(pairs: pl.DataFrame) -> dict[Group, int]:
-    both = pl.concat([pairs, pairs.with_columns(task=pl.lit(ALL))])
-    counted = both.group_by("judge", "task").len()
+def _pairs(verdicts: pl.LazyFrame, number: pl.Expr) -> dict[Group, int]:
+    by_task = verdicts.group_by("judge", "task").agg(number.cast(pl.Int64).alias("n")).collect()
+    whole = by_task.group_by("judge").agg(pl.col("n").sum(), task=pl.lit(ALL))
+    counted = pl.concat([by_task, whole.select(by_task.columns)])
     return {(judge, task): int(n) for judge, task, n in counted.iter_rows()}
 
 
