@@ -79,7 +79,7 @@ def read_replies(
         Whether replies on other pairs are wanted, too.
     """
     mine = (pl.col("judge") == judge) & (pl.col("fingerprint") == fingerprint)
-    rule, pairs = mine & (pl.col("repeat") <= repeats), _Pairs.of(asked)
+    rule, pairs = mine & (pl.col("repeat") <= repeats), AskedPairs.of(asked)
     parts: list[pl.DataFrame] = [_none({_AT: pl.UInt32(), _ROW: pl.Int64(), **CARRIED})]
     others: list[pl.DataFrame] = [categories(pl.DataFrame(SCHEMA.empty_table().select(_WHOLE)))]
     names = _WHOLE if strange else ("pair", "judge", "fingerprint", *CARRIED)
@@ -115,7 +115,7 @@ def _placed(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Pairs:
+class AskedPairs:
     """The pairs of a design, found by their digests."""
 
     digests: Words
@@ -126,11 +126,16 @@ class _Pairs:
     """Order -> (rows of `asked`,) whether the design asks it."""
 
     @classmethod
-    def of(cls, asked: pl.DataFrame) -> _Pairs:
+    def of(cls, asked: pl.DataFrame) -> AskedPairs:
+        """Sort the pairs of a frame with pair (the digest), expects_ab and expects_ba."""
         digests = words_of(b"".join(asked["pair"]))
         rows = np.argsort(digests[:, 0], kind="stable")
         expects = {str(order): asked[f"expects_{order}"].to_numpy() for order in Order}
         return cls(digests=digests[rows], rows=rows, expects=expects)
+
+    def of_replies(self, replies: pl.DataFrame) -> pl.DataFrame:
+        """Keep the replies on pairs and orders that are asked."""
+        return replies.filter(pl.Series(self.are_asked(replies, self.find(replies))))
 
     def find(self, replies: pl.DataFrame) -> Ints:
         """Give the row of each reply's pair, -1 where it is none of the design."""

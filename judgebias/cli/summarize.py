@@ -17,7 +17,7 @@ from judgebias.cli.probe_calls import (
     with_twins,
 )
 from judgebias.cli.recorded import evidence_of_records
-from judgebias.cli.replies import CARRIED, read_replies
+from judgebias.cli.replies import CARRIED, AskedPairs, read_replies
 from judgebias.cli.screen import Screen
 from judgebias.cli.stopping import stopping_of_run
 from judgebias.cli.tabulate import Written, tabulate
@@ -77,19 +77,22 @@ def summarize_run(run: RunDir, screen: Screen) -> Written:
 
 def _write_calls(run: RunDir, manifest: Manifest, *, divided: bool) -> None:
     """Write the calls that the tables count, and no others."""
-    asked = asked_pairs(run, manifest)
+    asked = AskedPairs.of(asked_pairs(run, manifest))
+    judges = sorted(judge.name for judge in manifest.config.judges)
 
     def of_pairs(judge: str, rows: pl.DataFrame) -> pl.DataFrame:
-        return _of_design(_of_judge(rows, manifest, judge), asked)
+        return asked.of_replies(_of_judge(rows, manifest, judge))
 
-    write_calls(run.journal, run.path / "calls.parquet", choose=of_pairs, divided=divided)
+    path = run.path / "calls.parquet"
+    write_calls(run.journal, path, judges=judges, choose=of_pairs, divided=divided)
     if manifest.probed:
         probed = probed_pairs(run).to_frame("pair")
 
         def of_probe(judge: str, rows: pl.DataFrame) -> pl.DataFrame:
             return _of_judge(rows, manifest, judge).join(probed, on="pair", how="semi")
 
-        write_calls(run.journal, run.path / "self_pair_calls.parquet", choose=of_probe)
+        path = run.path / "self_pair_calls.parquet"
+        write_calls(run.journal, path, judges=judges, choose=of_probe)
 
 
 def write(evidence: Evidence, out: RunDir, screen: Screen) -> Written:
@@ -197,18 +200,9 @@ def _as_carried(whole: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def _of_judge(rows: pl.DataFrame, manifest: Manifest, judge: str) -> pl.DataFrame:
-    """Keep what a judge of the run's last start said, as it is now, in the repeats asked now."""
-    if all(judge != config.name for config in manifest.config.judges):
-        return rows.clear()
+    """Keep what a judge said, as it is now, in the repeats asked now."""
     mine = pl.col("fingerprint").cast(pl.String) == manifest.fingerprints[judge]
     return rows.filter(mine & (pl.col("repeat") <= manifest.config.repeats))
-
-
-def _of_design(rows: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
-    """Keep the rows on pairs and orders that are asked."""
-    wanted = pl.when(pl.col("order") == "ab").then("expects_ab").otherwise("expects_ba")
-    current = rows.join(asked.select("pair", "expects_ab", "expects_ba"), on="pair", how="inner")
-    return current.filter(wanted).select(rows.columns)
 
 
 def asked_pairs(run: RunDir, manifest: Manifest, coded: CodedPairs | None = None) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -71,13 +71,26 @@ _SORTED_BY: Final = CALL_COLUMNS[1:5]
 
 
 def write_calls(
-    folder: Path, out: Path, *, choose: Choice = lambda _, rows: rows, divided: bool = False
+    folder: Path,
+    out: Path,
+    *,
+    judges: Sequence[str] | None = None,
+    choose: Choice = lambda _, rows: rows,
+    divided: bool = False,
 ) -> int:
     """Write `calls.parquet` from the journal, whole or not at all, and return its rows.
 
-    `choose` leaves out what the journal keeps and the tables do not count: rows that have left the
-    input, judges that have left the run. It is given the columns of `CALL_KEY` and `TRY`.
-    `divided`: a folder with a file per judge and task, in the place of one file.
+    Parameters
+    ----------
+    folder, out
+        The journal, and where the table is to appear.
+    judges
+        Whose calls, sorted; None: of all judges in the journal.
+    choose
+        Leaves out what the journal keeps and the tables do not count, as rows that have left the
+        input. It is given the columns of `CALL_KEY` and `TRY`.
+    divided
+        Whether it is a folder with a file per judge and task, in the place of one file.
 
     Raises
     ------
@@ -88,7 +101,7 @@ def write_calls(
 
     def parts(journal: JournalReader) -> Iterator[pa.Table]:
         nonlocal rows
-        for judge in _judges(journal):
+        for judge in _judges(journal) if judges is None else judges:
             for part in _parts_of(journal, judge, choose, unfinished(out)):
                 rows += part.num_rows
                 yield part
