@@ -205,6 +205,19 @@ def test_the_wrapper_stops_its_command_by_one_signal_and_does_not_resume(
     assert (tmp_path / "told").read_text() == "told\n"
 
 
+def test_a_stop_in_the_moment_of_the_start_reaches_the_command(tmp_path: Path) -> None:
+    script = tmp_path / "job"
+    script.write_text(
+        "#!/usr/bin/env bash\n"
+        "over=''; trap 'over=1' TERM; kill -TERM $PPID\n"
+        'for _ in {1..100}; do [ -n "$over" ] && exit 4; sleep 0.1; done; exit 7\n'
+    )
+    environ = {**os.environ, "RESUME_AFTER_S": "0"}
+    for _ in range(5):
+        command = ["bash", str(CLUSTER / "resume"), "bash", str(script)]
+        assert subprocess.run(command, env=environ, check=False, timeout=60).returncode == 4
+
+
 @pytest.mark.parametrize("name", ["two_nodes", "resume"])
 def test_the_scripts_are_bash_that_parses_and_keep_authentication_on(name: str) -> None:
     script = CLUSTER / name
