@@ -43,15 +43,20 @@ def publish(path: Path, write: Callable[[Path], object]) -> None:
         _put(beside, path)
         _sync_entry(path.parent)
     except OSError as fault:
-        raise UsageError(
-            f"{path}: cannot be written ({fault.strerror or fault})",
-            expected="a folder that this user may write to, with room left",
-            do="choose another --out, or make room",
-        ) from fault
+        raise cannot_be_written(path, fault) from fault
     finally:
         # What cannot be reached cannot be removed either, and the first fault is the one to tell.
         with suppress(OSError):
             _remove(beside)
+
+
+def cannot_be_written(path: Path, fault: OSError) -> UsageError:
+    """Make the error for a file that the disk does not take."""
+    return UsageError(
+        f"{path}: cannot be written ({fault.strerror or fault})",
+        expected="a folder that this user may write to, with room left",
+        do="choose another --out, or make room",
+    )
 
 
 def publish_text(path: Path, text: str) -> None:

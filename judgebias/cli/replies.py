@@ -80,7 +80,8 @@ def read_replies(
     """
     mine = (pl.col("judge") == judge) & (pl.col("fingerprint") == fingerprint)
     rule, pairs = mine & (pl.col("repeat") <= repeats), AskedPairs.of(asked)
-    parts: list[pl.DataFrame] = [_none({_AT: pl.UInt32(), _ROW: pl.Int64(), **CARRIED})]
+    schema: dict[str, pl.DataType] = {_AT: pl.UInt32(), _ROW: pl.Int64(), **CARRIED}
+    parts = [pl.DataFrame(schema=schema)]
     others: list[pl.DataFrame] = [categories(pl.DataFrame(SCHEMA.empty_table().select(_WHOLE)))]
     names = _WHOLE if strange else ("pair", "judge", "fingerprint", *CARRIED)
     with JournalReader(folder) as journal:
@@ -96,10 +97,6 @@ def read_replies(
         extra=_named(extra, asked, judge),
         strange=pl.concat(others),
     )
-
-
-def _none(schema: dict[str, pl.DataType]) -> pl.DataFrame:
-    return pl.DataFrame(schema=schema)
 
 
 def _placed(

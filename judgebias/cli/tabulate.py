@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from judgebias.biases.ballots import PANEL
 from judgebias.cli.bias_tables import BiasTables, family_of
 from judgebias.cli.evidence import Evidence
 from judgebias.cli.gathered import Gathered
@@ -18,11 +19,7 @@ from judgebias.leaks import LEAK_COLUMNS
 from judgebias.report.markdown import render_flips, render_probe, render_sampled
 from judgebias.report.stopping import render_stopping
 from judgebias.report.tables import VERDICTS_SCHEMA, write_csv, write_tables, write_verdicts
-from judgebias.summary import (
-    Row,
-    compare,
-    table,
-)
+from judgebias.summary import Row, compare, table
 from judgebias.summary.hypotheses import hypotheses_table
 from judgebias.summary.leaks import leak_rows, leak_words, leaks_table
 from judgebias.summary.lengths import with_mean_lengths
@@ -31,7 +28,6 @@ from judgebias.summary.profiles import ALL
 from judgebias.summary.sampled import compare_sampled
 from judgebias.summary.soft import with_soft
 
-PANEL = "panel"
 _PAIR = ("task", "pair_id")
 _NOT_ALWAYS = frozenset(
     (

@@ -25,8 +25,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgebias.errors import UsageError
 from judgebias.pairs.index import INDEX
+from judgebias.publish import cannot_be_written
 
 GROUP_ROWS = 16_384
 """Rows of a row group: what lies in memory at once while an index is written or read in parts."""
@@ -176,8 +176,4 @@ def _writing(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as fault:
-        raise UsageError(
-            f"{path}: cannot be written ({fault.strerror or fault})",
-            expected="a folder that this user may write to, with room left",
-            do="choose another --out, or make room",
-        ) from fault
+        raise cannot_be_written(path, fault) from fault

@@ -12,7 +12,7 @@ import pytest
 
 from judgebias.cli import run_app
 from judgebias.objects import ObjectStore
-from judgebias.stored import open_rundir
+from judgebias.stored import StoredRunDir, open_rundir
 from tests.bucket import some_id
 from tests.cli.asking import Asking
 from tests.pipeline.run_files import run_file, same_tables, write_pairs
@@ -207,3 +207,18 @@ def test_a_place_that_cannot_be_used_is_refused_first(
     assert run_app(["run", str(stored), "--out", out]) == 2
     assert says in capsys.readouterr().err
     assert asking.asked == []
+
+
+def test_a_table_that_becomes_a_folder_leaves_nothing_of_the_file(place: str) -> None:
+    store = ObjectStore(place)
+    table = Path("verdicts.parquet")
+    for number, files in enumerate(([table], [table / "1", table / "2"], [table / "2"], [table])):
+        run = StoredRunDir(place)
+        for path in files:
+            (run.path / path).parent.mkdir(parents=True, exist_ok=True)
+            (run.path / path).write_text(f"{number}")
+        run.push()
+        assert sorted(found.name for found in store.list()) == sorted(map(str, files))
+    # A start that made no table yet removes none.
+    StoredRunDir(place).push()
+    assert [found.name for found in store.list()] == [str(table)]
