@@ -24,6 +24,7 @@ from judgebias.stats.heterogeneity import directions_differ_p
 from judgebias.summary.columns import Figure, Row
 from judgebias.summary.profiles import ALL
 from judgebias.summary.rows import SUMMARY_COLUMNS, column_type, compare
+from judgebias.summary.settle import is_numbered
 from judgebias.summary.strata import strata_rows
 from judgebias.verdicts import Slot
 
@@ -70,8 +71,7 @@ def length_bands_table(verdicts: pl.LazyFrame) -> pl.DataFrame:
 
 def _quartiles(verdicts: pl.LazyFrame) -> tuple[int, ...]:
     """Return where the quarters of the pairs begin; equal lengths stay together."""
-    numbered = verdicts.collect_schema()["pair_id"].is_integer()
-    keys = ("pair_id",) if numbered else ("task", "pair_id")
+    keys = ("pair_id",) if is_numbered(verdicts) else ("task", "pair_id")
     pairs = verdicts.select(*keys, _COMBINED.alias("combined")).unique(keys)
     lengths = pairs.select("combined").drop_nulls().collect()["combined"].sort()
     if lengths.is_empty():

@@ -27,6 +27,7 @@ from judgebias.stats.length import mcfadden_r2
 from judgebias.stats.logistic import Failure, FloatArray, cluster_covariance, fit_logistic
 from judgebias.stats.profiles import IntArray
 from judgebias.summary.columns import Row, bounded, estimate, frame_of
+from judgebias.summary.settle import is_numbered
 from judgebias.tone import DENSITY_COLUMNS, KINDS
 
 LENGTH: Final = "length"
@@ -69,12 +70,9 @@ def tone_table(verdicts: pl.LazyFrame, densities: pl.LazyFrame | None = None) ->
 def _join(verdicts: pl.LazyFrame, densities: pl.LazyFrame | None) -> pl.LazyFrame:
     if densities is None:
         return verdicts.with_columns(pl.lit(None, pl.Float64).alias(n) for n in DENSITY_COLUMNS)
-    told = densities.select(
-        pl.col("task").cast(pl.String),
-        "pair_id",
-        *(pl.col(name).cast(pl.Float64) for name in DENSITY_COLUMNS),
-    )
-    return verdicts.join(told, on=["task", "pair_id"], how="left", validate="m:1")
+    key = ["pair_id"] if is_numbered(verdicts) else ["task", "pair_id"]
+    told = densities.select(*key, *(pl.col(name).cast(pl.Float64) for name in DENSITY_COLUMNS))
+    return verdicts.join(told, on=key, how="left", validate="m:1")
 
 
 def _type(name: str) -> pl.DataType:

@@ -42,10 +42,11 @@ class Evidence:
     repeats: tuple[int, ...]
     calls: Callable[[str], Calls]
     """Judge -> its calls."""
-    pairs: pl.LazyFrame
-    """One row per pair; `pair_id` and `cluster` are names or numbers, as they are in the calls."""
-    expected: Callable[[str], pl.LazyFrame | None]
-    """Judge -> what a live run asks; None for records, which are all there is."""
+    pairs: pl.DataFrame
+    """One row per pair, row n of the pair with the number n in `pair_id`; `cluster` is a number."""
+    expected: Callable[[str], pl.DataFrame | None]
+    """Judge -> what a live run asks (pair_id, repeat, expects_ab, expects_ba); None for records,
+    which are all there is."""
     quorum: int = 0
     families: Families = BUILT_IN
     judge_families: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import polars as pl
 
@@ -17,7 +16,6 @@ from judgebias.summary import (
     failures_table,
     repeat_rows,
     rows_of,
-    settle_calls,
     several_models,
 )
 from judgebias.summary.failures import probe_failures
@@ -26,11 +24,9 @@ from judgebias.summary.lengths import mean_lengths
 from judgebias.summary.probe import probe_table
 from judgebias.summary.profiles import Group
 from judgebias.summary.sampled import sampled_rows
-from judgebias.summary.settle import VERDICT_COLUMNS, pair_key
+from judgebias.summary.settle import settle_numbered
 from judgebias.summary.snapshots import model_changes, snapshot_warnings
 from judgebias.summary.soft import soft_rows
-
-_STATES: Final = ("state_ab", "state_ba")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -38,7 +34,7 @@ class Gathered:
     """The figures of all judges, and where their verdicts are."""
 
     verdicts: dict[str, pl.LazyFrame] = field(default_factory=dict[str, pl.LazyFrame])
-    """Judge -> what `settle_calls` gives, in a file."""
+    """Judge -> what `settle_numbered` gives, in a file."""
     n_calls: int = 0
     """Calls that ended, of all judges."""
     rows: list[Row] = field(default_factory=list[Row])
@@ -63,7 +59,9 @@ class Gathered:
         gathered = cls()
         for number, judge in enumerate(evidence.judges):
             path = room / f"{number}.parquet"
-            gathered._settle(evidence, judge).write_parquet(path, compression="lz4")
+            verdicts = gathered._settle(evidence, judge)
+            gathered._add(verdicts.lazy(), evidence)
+            verdicts.write_parquet(path, compression="lz4")
             gathered.verdicts[judge] = pl.scan_parquet(path, glob=False)
         return gathered
 
@@ -79,29 +77,29 @@ class Gathered:
         return tables | {name: pl.concat(rows) for name, rows in parts.items() if rows}
 
     def _settle(self, evidence: Evidence, judge: str) -> pl.DataFrame:
+        """Settle a judge's calls, which are not held any longer than that takes."""
         calls = evidence.calls(judge)
         expected = evidence.expected(judge)
-        verdicts = settle_calls(calls.ended.lazy(), evidence.pairs, expected).collect()
+        verdicts = settle_numbered(judge, calls.ended, evidence.pairs, expected)
         self.n_calls += calls.ended.height
-        self._add(calls, verdicts.lazy(), evidence)
+        self.failures.append(failures_table(calls.ended.lazy(), verdicts.lazy()))
         self._add_calls(calls, evidence)
         self._add_probe(judge, calls, evidence)
-        if evidence.first_orders is not None:
-            named = verdicts.lazy().join(evidence.first_orders, on=["task", "pair_id"], how="left")
-            self.sampled.extend(sampled_rows(named))
-        return verdicts.select(*VERDICT_COLUMNS, *_STATES).sort(pair_key(verdicts))
+        return verdicts
 
-    def _add(self, calls: Calls, verdicts: pl.LazyFrame, evidence: Evidence) -> None:
+    def _add(self, verdicts: pl.LazyFrame, evidence: Evidence) -> None:
         self.rows.extend(rows_of(verdicts))
         self.repeats.extend(repeat_rows(verdicts, evidence.repeats))
         self.lengths.append(mean_lengths(verdicts))
-        self.failures.append(failures_table(calls.ended.lazy(), verdicts))
         self.flips.append(flips_table(verdicts))
         self.several.update(several_models(verdicts))
+        if evidence.first_orders is not None:
+            named = verdicts.join(evidence.first_orders, on="pair_id", how="left")
+            self.sampled.extend(sampled_rows(named))
 
     def _add_calls(self, calls: Calls, evidence: Evidence) -> None:
         ended = calls.ended.lazy()
-        self.soft |= soft_rows(ended, evidence.pairs)
+        self.soft |= soft_rows(ended, evidence.pairs.lazy())
         # Records do not say which model answered.
         if "model" in calls.ended.columns:
             changes = model_changes(ended)

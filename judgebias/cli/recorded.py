@@ -49,7 +49,7 @@ def evidence_of_records(
         judges=tuple(sorted(records.judges)),
         repeats=tuple(sorted(repeats)),
         calls=lambda judge: _calls(records, judge),
-        pairs=coded.pairs.lazy(),
+        pairs=coded.pairs,
         expected=lambda _: None,
         named=coded.named,
         texts=texts,

@@ -111,18 +111,14 @@ def evidence_of_run(run: RunDir) -> Evidence:
     check_held(run, manifest)
     coded = CodedPairs.of(run.scan_index())
     asked = asked_pairs(run, manifest, coded)
-    config, expected = manifest.config, _expected(manifest, asked)
+    config = manifest.config
     live = live_judges(config)
-    # What joins the probe is not missing from the other tables.
-    apart = expected.filter(~pl.col("identical"))
     return Evidence(
         judges=tuple(sorted(judge.name for judge in config.judges)),
         repeats=tuple(range(1, config.repeats + 1)),
         calls=lambda judge: calls_of_run(run, manifest, asked, judge=judge),
-        pairs=coded.pairs.lazy(),
-        expected=lambda judge: (apart if judge in live else expected).filter(
-            pl.col("judge") == judge
-        ),
+        pairs=coded.pairs,
+        expected=lambda judge: _expected(asked, config.repeats, live=judge in live),
         quorum=config.panel.quorum,
         families=families_of(config),
         judge_families=judge_families(config),
@@ -159,11 +155,11 @@ def first_orders(run: RunDir, manifest: Manifest, coded: CodedPairs) -> pl.LazyF
     """Name the order of each pair's first call, unless every pair is asked in both."""
     if manifest.config.orders == "both":
         return None
-    pairs = run.scan_index().select("task", "digest").collect()
+    pairs = run.scan_index().select("digest").collect()
     ab_first = design_of(manifest).ab_first(words_of(b"".join(pairs["digest"])))
     order = pl.when(pl.Series(ab_first)).then(pl.lit("ab")).otherwise(pl.lit("ba"))
-    named = pairs.with_columns(coded.pairs["pair_id"])
-    return named.lazy().select("task", "pair_id", order.alias("first_order"))
+    named = pairs.with_columns(coded.numbers)
+    return named.lazy().select("pair_id", order.alias("first_order"))
 
 
 def calls_of_run(run: RunDir, manifest: Manifest, asked: pl.DataFrame, *, judge: str) -> Calls:
@@ -215,7 +211,7 @@ def asked_pairs(run: RunDir, manifest: Manifest, coded: CodedPairs | None = None
     if coded is None:
         pairs = pairs.with_columns(pl.int_range(pl.len()).alias("pair_id"))
     else:
-        pairs = pairs.with_columns(coded.pairs["pair_id"])
+        pairs = pairs.with_columns(coded.numbers)
     questions = None
     if design.orders == "sampled":
         ids = index.select("question_id").collect()["question_id"]
@@ -226,9 +222,9 @@ def asked_pairs(run: RunDir, manifest: Manifest, coded: CodedPairs | None = None
     ).filter(pl.col("expects_ab") | pl.col("expects_ba"))
 
 
-def _expected(manifest: Manifest, asked: pl.DataFrame) -> pl.LazyFrame:
-    """List what the design asks: one row per judge, pair and repeat."""
-    config = manifest.config
-    judges = pl.LazyFrame({"judge": [judge.name for judge in config.judges]})
-    repeats = pl.LazyFrame({"repeat": range(1, config.repeats + 1)}, {"repeat": pl.Int32})
-    return asked.drop("pair").lazy().join(judges, how="cross").join(repeats, how="cross")
+def _expected(asked: pl.DataFrame, repeats: int, *, live: bool) -> pl.DataFrame:
+    """List what the design asks of a judge: one row per pair and repeat."""
+    # What joins the probe is not missing from the other tables.
+    pairs = asked.filter(~pl.col("identical")) if live else asked
+    numbers = pl.DataFrame({"repeat": range(1, repeats + 1)}, {"repeat": pl.Int32})
+    return pairs.select("pair_id", "expects_ab", "expects_ba").join(numbers, how="cross")

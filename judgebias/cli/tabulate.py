@@ -28,7 +28,6 @@ from judgebias.summary.profiles import ALL
 from judgebias.summary.sampled import compare_sampled
 from judgebias.summary.soft import with_soft
 
-_PAIR = ("task", "pair_id")
 _NOT_ALWAYS = frozenset(
     (
         *("agreement", "costs", "leaks", "model_changes", "panel"),
@@ -181,14 +180,14 @@ def _ended_calls(summary: pl.DataFrame) -> dict[str, int]:
 
 def _leaks(evidence: Evidence) -> list[Row]:
     """Count identity leaks in the pairs of each judge; none where the answers are not known."""
-    if not set(LEAK_COLUMNS) <= set(evidence.pairs.collect_schema().names()):
+    if not set(LEAK_COLUMNS) <= set(evidence.pairs.columns):
         return []
-    pairs = evidence.pairs.select("task", "pair_id", *LEAK_COLUMNS)
+    pairs = evidence.pairs.select(pl.col("task").cast(pl.String), "pair_id", *LEAK_COLUMNS)
     rows: list[Row] = []
     for judge in evidence.judges:
         expected = evidence.expected(judge)
-        asked = pairs if expected is None else pairs.join(expected, on=_PAIR, how="semi")
-        rows += leak_rows(judge, family_of(evidence, judge), asked.collect(), evidence.skipped)
+        asked = pairs if expected is None else pairs.join(expected, on="pair_id", how="semi")
+        rows += leak_rows(judge, family_of(evidence, judge), asked, evidence.skipped)
     return rows
 
 

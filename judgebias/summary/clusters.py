@@ -130,6 +130,7 @@ def cluster_sums(pairs: pl.DataFrame, values: Sequence[str]) -> dict[Group, Clus
     values
         Columns of whole numbers.
     """
+    pairs = pairs.with_columns(pl.col("task").cast(pl.String))
     total = pairs.with_columns(task=pl.lit(ALL))
     counted = pl.concat([_collapsed(part, values) for part in (pairs, total)])
     groups = counted.sort("judge", "task", *values).partition_by(

@@ -135,7 +135,7 @@ def _covered(counted: pl.LazyFrame) -> pl.LazyFrame:
 
 def _order(verdicts: pl.LazyFrame, order: str) -> pl.LazyFrame:
     return (
-        verdicts.group_by("judge", "task")
+        verdicts.group_by("judge", pl.col("task").cast(pl.String))
         .agg(_counts(pl.col(f"state_{order}")))
         .with_columns(order=pl.lit(order))
         .filter(pl.col("n_expected") > 0)

@@ -97,6 +97,7 @@ def _counted(verdicts: pl.LazyFrame) -> pl.DataFrame:
 
 def _pairs(verdicts: pl.LazyFrame, number: pl.Expr) -> dict[Group, int]:
     by_task = verdicts.group_by("judge", "task").agg(number.cast(pl.Int64).alias("n")).collect()
+    by_task = by_task.with_columns(pl.col("task").cast(pl.String))
     whole = by_task.group_by("judge").agg(pl.col("n").sum(), task=pl.lit(ALL))
     counted = pl.concat([by_task, whole.select(by_task.columns)])
     return {(judge, task): int(n) for judge, task, n in counted.iter_rows()}

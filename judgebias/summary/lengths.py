@@ -31,7 +31,8 @@ def mean_lengths(verdicts: pl.LazyFrame) -> pl.DataFrame:
     lengths = [pl.col("len_a", "len_b").cast(pl.Int64).sum(), pl.len().alias("n")]
     known = pl.all_horizontal(pl.col("len_a", "len_b").is_not_null())
     complete = verdicts.filter(is_complete() & known)
-    by_task = complete.group_by("judge", "task").agg(lengths).collect()
+    counted = complete.group_by("judge", "task").agg(lengths).collect()
+    by_task = counted.with_columns(pl.col("task").cast(pl.String))
     whole = by_task.group_by("judge").agg(pl.col("len_a", "len_b", "n").sum(), task=pl.lit(ALL))
     return pl.concat([by_task, whole.select(by_task.columns)]).select(
         *(pl.col(name).cast(pl.String) for name in ("judge", "task")),

@@ -9,7 +9,8 @@ from judgebias.summary.profiles import ALL, Group
 
 def several_models(verdicts: pl.LazyFrame) -> set[Group]:
     """Name the (judge, task), ALL included, in which A and B are not one model each."""
-    pairings = verdicts.select("judge", "task", "model_a", "model_b").unique().collect()
+    met = verdicts.select("judge", "task", "model_a", "model_b").unique().collect()
+    pairings = met.with_columns(pl.col("task").cast(pl.String))
     tasks = pairings.group_by("judge", "task").len()
     judges = (
         pairings.unique(["judge", "model_a", "model_b"])

@@ -184,9 +184,9 @@ def _profiles(code: Ints, cluster: Ints) -> Profiles:
 
 def numbered(names: pl.Series) -> tuple[Ints, list[str]]:
     """Number names by their place among the sorted ones."""
-    words = names.cast(pl.String)
-    known = words.unique().sort()
-    return words.cast(pl.Enum(known)).to_physical().to_numpy().astype(np.int64), known.to_list()
+    known = names.unique().cast(pl.String).sort()
+    words = names.cast(pl.Enum(known))
+    return words.to_physical().to_numpy().astype(np.int64), known.to_list()
 
 
 def _merged(codes: Ints, counts: Ints, multiplicity: Ints) -> Profiles:

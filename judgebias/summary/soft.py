@@ -20,7 +20,7 @@ from judgebias.summary.clusters import ClusterSums, cluster_sums
 from judgebias.summary.columns import NUMBER, WHOLE, bounded, estimate, typed
 from judgebias.summary.figures import Row
 from judgebias.summary.profiles import ALL, Group
-from judgebias.summary.settle import KEY
+from judgebias.summary.settle import KEY, is_numbered
 
 SOFT_COLUMNS: Final = {
     **typed(WHOLE, "n_soft", "n_soft_bounds", "n_soft_no_tie"),
@@ -46,9 +46,8 @@ def soft_rows(calls: pl.LazyFrame, pairs: pl.LazyFrame) -> dict[Group, Row]:
         task, pair_id, cluster.
     """
     asked = _of_soft_judges(calls)
-    told = _in_both_orders(asked).join(
-        pairs.select("task", "pair_id", "cluster"), on=["task", "pair_id"], how="left"
-    )
+    key = ["pair_id"] if is_numbered(pairs) else ["task", "pair_id"]
+    told = _in_both_orders(asked).join(pairs.select(*key, "cluster"), on=key, how="left")
     frame = _whole(told).collect()
     if frame.is_empty():
         return {}
@@ -123,6 +122,7 @@ def _with_repeats_together(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _groups(frame: pl.DataFrame) -> dict[Group, pl.DataFrame]:
+    frame = frame.with_columns(pl.col("task").cast(pl.String))
     whole = frame.with_columns(task=pl.lit(ALL))
     parts = pl.concat([frame, whole]).partition_by("judge", "task", as_dict=True)
     return {(str(judge), str(task)): part for (judge, task), part in parts.items()}

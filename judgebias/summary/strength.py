@@ -80,7 +80,11 @@ def _bands(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _pairings(banded: pl.DataFrame) -> dict[tuple[object, ...], int]:
-    both = pl.concat([banded, banded.with_columns(task=pl.lit(ALL))])
-    counted = both.group_by("judge", "task", "band").agg(pl.struct("model_x", "model_y").n_unique())
-    return {tuple(row[:3]): int(row[3]) for row in counted.iter_rows()}
+def _pairings(banded: pl.DataFrame) -> dict[tuple[str, str, str], int]:
+    met = banded.select("judge", "task", "band", "model_x", "model_y").unique()
+    tasks = met.with_columns(pl.col("task").cast(pl.String))
+    both = pl.concat([tasks, tasks.with_columns(task=pl.lit(ALL)).unique()])
+    return {
+        (judge, task, band): n
+        for judge, task, band, n in both.group_by("judge", "task", "band").len().iter_rows()
+    }
