@@ -2,10 +2,12 @@
 
 Scores are 0 to 1, so that a tie may count as one half. All sums are taken column by column, in the
 order of the rows: the same rows give the same bits, however many threads a matrix product may use.
+They are taken block by block, so that a million rows need no more memory than their design.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -23,6 +25,8 @@ _MAX_STEPS = 100
 # that leads to infinity a step has a length of about 1, so none is ever this small.
 _STEP = 1e-7
 _SINGULAR = 1e-12
+# What is made of so many rows stays in a core's own cache.
+_BLOCK = 8192
 
 
 class Failure(StrEnum):
@@ -71,22 +75,23 @@ def fit_logistic(design: FloatArray, score: FloatArray) -> Logistic | Failure:
     """
     if design.shape[0] == 0:
         return Failure.NO_ROWS
-    scale = np.abs(design).max(axis=0)
+    scale = np.maximum(design.max(axis=0), -design.min(axis=0))
     if not (scale > 0.0).all():
         return Failure.NOT_IDENTIFIED
-    scaled = design / scale
-    if _singular(products(scaled, np.ones(len(scaled)))):
+    rows = _Rows(design=design, scale=scale, score=score)
+    start = rows.at(np.zeros(len(scale)))
+    # All weights are 1/4 here.
+    if _singular(4.0 * start.information):
         return Failure.NOT_IDENTIFIED
-    found = _maximum(scaled, score)
+    found = _maximum(rows, start)
     if found is None:
         return Failure.SEPARATED
     best, top = found
-    inverse = _inverse(products(scaled, top.mean * (1.0 - top.mean)))
     return Logistic(
         coefficients=best / scale,
-        covariance=inverse / np.outer(scale, scale),
+        covariance=_inverse(top.information) / np.outer(scale, scale),
         log_likelihood=top.log_likelihood,
-        mean=top.mean,
+        mean=rows.mean(best),
     )
 
 
@@ -106,7 +111,8 @@ def cluster_covariance(
     -----
     Liang and Zeger (1986). With one cluster the covariance is not defined: NaN.
     """
-    scores = cluster_sums(design * (score - fit.mean)[:, None], cluster)
+    residual = score - fit.mean
+    scores = cluster_sums((column * residual for column in design.T), cluster)
     n_clusters = len(scores)
     if n_clusters < 2:
         return np.full_like(fit.covariance, np.nan), n_clusters
@@ -114,11 +120,11 @@ def cluster_covariance(
     return fit.covariance @ middle @ fit.covariance, n_clusters
 
 
-def cluster_sums(values: FloatArray, cluster: IntArray) -> FloatArray:
-    """Sum rows by cluster, clusters in the order of their numbers: (clusters, columns)."""
+def cluster_sums(columns: Iterable[FloatArray], cluster: IntArray) -> FloatArray:
+    """Sum columns by cluster, clusters in the order of their numbers: (clusters, columns)."""
     place, n_clusters = dense(cluster)
-    columns = [np.bincount(place, weights=column, minlength=n_clusters) for column in values.T]
-    return np.stack(columns, axis=1).astype(np.float64)
+    sums = [np.bincount(place, weights=column, minlength=n_clusters) for column in columns]
+    return np.stack(sums, axis=1).astype(np.float64)
 
 
 def products(design: FloatArray, weight: FloatArray) -> FloatArray:
@@ -134,45 +140,71 @@ def products(design: FloatArray, weight: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Point:
-    """The likelihood at some coefficients."""
+    """The likelihood at some coefficients, with its first and second derivatives."""
 
     log_likelihood: float
-    mean: FloatArray
-    """(rows,) probabilities."""
-
-    @classmethod
-    def at(cls, design: FloatArray, score: FloatArray, coefficients: FloatArray) -> _Point:
-        """Compute both from one exponential, which cannot overflow."""
-        logit = _linear(design, coefficients)
-        small = np.exp(-np.abs(logit))
-        value = float((score * logit - np.maximum(logit, 0.0) - np.log1p(small)).sum())
-        return cls(log_likelihood=value, mean=np.where(logit > 0.0, 1.0, small) / (1.0 + small))
+    gradient: FloatArray
+    """(covariates,)"""
+    information: FloatArray
+    """(covariates, covariates)"""
 
 
-def _maximum(design: FloatArray, score: FloatArray) -> tuple[FloatArray, _Point] | None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rows:
+    """What is fitted, its covariates brought to one scale."""
+
+    design: FloatArray
+    scale: FloatArray
+    score: FloatArray
+
+    def at(self, coefficients: FloatArray) -> _Point:
+        """Compute the likelihood, and all that a step needs, from one exponential a row."""
+        size = len(coefficients)
+        value, gradient, information = 0.0, np.zeros(size), np.zeros((size, size))
+        for columns, score in self._blocks():
+            logit = _linear(columns, coefficients)
+            # This exponential cannot overflow.
+            small = np.exp(-np.abs(logit))
+            value += float((score * logit - np.maximum(logit, 0.0) - np.log1p(small)).sum())
+            mean = _mean(logit, small)
+            residual, weight = score - mean, mean * (1.0 - mean)
+            gradient += [(column * residual).sum() for column in columns]
+            information += products(columns.T, weight)
+        return _Point(log_likelihood=value, gradient=gradient, information=information)
+
+    def mean(self, coefficients: FloatArray) -> FloatArray:
+        """Give the probability of each row."""
+        logits = (_linear(columns, coefficients) for columns, _ in self._blocks())
+        return np.concatenate([_mean(logit, np.exp(-np.abs(logit))) for logit in logits])
+
+    def _blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Give (covariates, rows) and the scores of each block."""
+        for first in range(0, len(self.score), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            yield np.ascontiguousarray((self.design[rows] / self.scale).T), self.score[rows]
+
+
+def _maximum(rows: _Rows, start: _Point) -> tuple[FloatArray, _Point] | None:
     """Climb to the maximum; None where none is reached."""
-    at = np.zeros(design.shape[1])
-    point = _Point.at(design, score, at)
+    at, point = np.zeros(len(rows.scale)), start
     for _ in range(_MAX_STEPS):
-        gradient = np.array([(column * (score - point.mean)).sum() for column in design.T])
-        information = products(design, point.mean * (1.0 - point.mean))
-        if _singular(information):
+        if _singular(point.information):
             return None
-        step = _inverse(information) @ gradient
-        at, point = _climb(design, score, at, step, point)
+        step = _inverse(point.information) @ point.gradient
+        at, point = _climb(rows, at, step, point)
         if np.abs(step).max() < _STEP:
             return at, point
     return None
 
 
 def _climb(
-    design: FloatArray, score: FloatArray, at: FloatArray, step: FloatArray, point: _Point
+    rows: _Rows, at: FloatArray, step: FloatArray, point: _Point
 ) -> tuple[FloatArray, _Point]:
     """Go the whole step, or as much of it as does not lead down."""
     share, value = 1.0, point.log_likelihood
     while share > 1e-6:
         there = at + share * step
-        higher = _Point.at(design, score, there)
+        higher = rows.at(there)
         # Near the top a long sum is level up to its last digits.
         if higher.log_likelihood >= value - 1e-12 * abs(value):
             return there, higher
@@ -180,11 +212,16 @@ def _climb(
     return at, point
 
 
-def _linear(design: FloatArray, at: FloatArray) -> FloatArray:
-    total = np.zeros(len(design))
-    for column, coefficient in zip(design.T, at, strict=True):
+def _linear(columns: FloatArray, at: FloatArray) -> FloatArray:
+    total = np.zeros(columns.shape[1])
+    for column, coefficient in zip(columns, at, strict=True):
         total += column * coefficient
     return total
+
+
+def _mean(logit: FloatArray, small: FloatArray) -> FloatArray:
+    """Read logits as probabilities; `small` is exp(-|logit|)."""
+    return np.where(logit > 0.0, 1.0, small) / (1.0 + small)
 
 
 def _inverse(matrix: FloatArray) -> FloatArray:

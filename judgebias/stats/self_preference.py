@@ -219,7 +219,7 @@ def _variance(calls: _Calls, fit: Logistic, first: _FirstStep) -> tuple[float, i
         for model, sign in ((calls.a, 1.0), (calls.b, -1.0)):
             slopes[place] += sign * np.bincount(model, weights=column, minlength=first.at.size)
     scores = np.concatenate([calls.design * residual[:, None], first.influence(slopes)])
-    sums = cluster_sums(scores, np.concatenate([calls.cluster, first.comparisons.cluster]))
+    sums = cluster_sums(scores.T, np.concatenate([calls.cluster, first.comparisons.cluster]))
     n_clusters = np.unique(calls.cluster).size
     if n_clusters < 2:
         return float("nan"), n_clusters
