@@ -12,7 +12,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
 
+from judgebias.calls import KEY_BYTES
 from judgebias.verdicts import Order
 
 Words = npt.NDArray[np.uint64]
@@ -108,9 +111,17 @@ class Design:
         return {Order.AB: ab_first | both, Order.BA: ~ab_first | both}
 
 
-def words_of(digests: bytes) -> Words:
+def words_of(digests: bytes | pa.Buffer) -> Words:
     """View concatenated 16-byte digests as (n, 2) words."""
     return np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
+
+
+def digest_words(digests: pl.Series) -> Words:
+    """View a column of 16-byte digests as (n, 2) words."""
+    column = digests.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.binary(KEY_BYTES))
+    data = column.buffers()[1]
+    words = np.empty((0, 2), np.uint64) if data is None else words_of(data)
+    return words[column.offset : column.offset + len(column)]
 
 
 def question_words(question_ids: Iterable[str], orders: Orders) -> Words | None:

@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from judgebias.biases.clusters import LABELS, label_number, with_cluster_id
-from judgebias.summary.settle import pair_key
+from judgebias.summary.settle import in_order, pair_key
 from judgebias.verdicts import Cell
 
 PANEL: Final = "panel"
@@ -66,9 +66,9 @@ def _beside(judges: Sequence[pl.DataFrame], votes: Sequence[str]) -> pl.DataFram
         words = dict.fromkeys(("task", "pair_id", *_ATTRIBUTES), pl.String)
         return pl.DataFrame(schema={**words, "repeat": pl.Int32})
     key = list(pair_key(judges[0]))
-    wide = judges[0].sort(key)
+    wide = in_order(judges[0])
     for judge, vote in zip(judges[1:], votes[1:], strict=True):
-        ordered = judge.sort(key)
+        ordered = in_order(judge)
         if ordered.select(key).equals(wide.select(key)):
             # Judges that are asked the same pairs have them in the same places.
             wide = wide.with_columns(ordered[vote])

@@ -19,7 +19,7 @@ from judgebias.stats.length import log_length_ratio
 from judgebias.stats.logistic import FloatArray
 from judgebias.stats.profiles import IntArray
 from judgebias.summary.profiles import ALL, Group
-from judgebias.summary.settle import SLOTS, is_complete, pair_key
+from judgebias.summary.settle import SLOTS, in_order, is_complete
 from judgebias.verdicts import Slot
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -85,13 +85,13 @@ def complete_pairs(
     groups = _groups(verdicts)
     for judge, tasks in groups.items():
         mine = verdicts.filter(pl.col("judge").cast(pl.String) == judge, is_complete())
-        rows = mine.select(*_columns(), *extra).sort(pair_key(mine)).collect()
-        numbered = with_cluster_id(rows)
-        parts = {
-            str(key[0]): part for key, part in numbered.partition_by("task", as_dict=True).items()
-        }
+        rows = in_order(mine.select(*_columns(), *extra).collect())
+        numbered = with_cluster_id(rows).drop("pair_id", "repeat", "cluster")
+        sizes, first = dict(numbered.group_by("task").len().iter_rows()), 0
         for task in tasks:
-            yield (judge, task), _pairs(parts.get(task, numbered.clear()))
+            size = sizes.get(task, 0)
+            yield (judge, task), _pairs(numbered.slice(first, size))
+            first += size
         yield (judge, ALL), _pairs(numbered)
 
 
@@ -106,7 +106,7 @@ def _groups(verdicts: pl.LazyFrame) -> dict[str, list[str]]:
 def _columns() -> list[pl.Expr | str]:
     halves = [
         pl.col(f"state_{order}")
-        .replace_strict(words, default=0, return_dtype=pl.Int64)
+        .replace_strict(words, default=0, return_dtype=pl.Int8)
         .alias(order)
         for order, words in (("ab", _A_FIRST), ("ba", _B_FIRST))
     ]

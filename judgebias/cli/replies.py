@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from judgebias.design import Words, words_of
+from judgebias.design import Words, digest_words
 from judgebias.journal import SCHEMA, JournalReader
 from judgebias.journal.table import CALL_KEY, TRY, categories, first_wins
 from judgebias.summary.costs import TOKENS
@@ -125,7 +125,7 @@ class AskedPairs:
     @classmethod
     def of(cls, asked: pl.DataFrame) -> AskedPairs:
         """Sort the pairs of a frame with pair (the digest), expects_ab and expects_ba."""
-        digests = words_of(b"".join(asked["pair"]))
+        digests = digest_words(asked["pair"])
         rows = np.argsort(digests[:, 0], kind="stable")
         expects = {str(order): asked[f"expects_{order}"].to_numpy() for order in Order}
         return cls(digests=digests[rows], rows=rows, expects=expects)

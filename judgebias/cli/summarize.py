@@ -21,7 +21,7 @@ from judgebias.cli.replies import CARRIED, AskedPairs, read_replies
 from judgebias.cli.screen import Screen
 from judgebias.cli.stopping import stopping_of_run
 from judgebias.cli.tabulate import Written, tabulate
-from judgebias.design import question_words, words_of
+from judgebias.design import digest_words, question_words
 from judgebias.divided import DIVIDED_ABOVE
 from judgebias.errors import UsageError
 from judgebias.families import families_of, judge_families
@@ -156,7 +156,7 @@ def first_orders(run: RunDir, manifest: Manifest, coded: CodedPairs) -> pl.LazyF
     if manifest.config.orders == "both":
         return None
     pairs = run.scan_index().select("digest").collect()
-    ab_first = design_of(manifest).ab_first(words_of(b"".join(pairs["digest"])))
+    ab_first = design_of(manifest).ab_first(digest_words(pairs["digest"]))
     order = pl.when(pl.Series(ab_first)).then(pl.lit("ab")).otherwise(pl.lit("ba"))
     named = pairs.with_columns(coded.numbers)
     return named.lazy().select("pair_id", order.alias("first_order"))
@@ -216,7 +216,7 @@ def asked_pairs(run: RunDir, manifest: Manifest, coded: CodedPairs | None = None
     if design.orders == "sampled":
         ids = index.select("question_id").collect()["question_id"]
         questions = question_words(ids, design.orders)
-    asked = design.asked(words_of(b"".join(pairs["pair"])), questions)
+    asked = design.asked(digest_words(pairs["pair"]), questions)
     return pairs.with_columns(
         expects_ab=pl.Series(asked[Order.AB]), expects_ba=pl.Series(asked[Order.BA])
     ).filter(pl.col("expects_ab") | pl.col("expects_ba"))

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from judgebias.calls import KEY_BYTES
-from judgebias.design import Words, words_of
+from judgebias.design import Words, digest_words
 from judgebias.pairs.block import Block, Chunk, Faults, Reject, Source
 from judgebias.pairs.csv import read_chunks as read_csv
 from judgebias.pairs.header import Header
@@ -57,7 +57,7 @@ class Survey:
 
     def digests(self) -> Words:
         """Read the pairs' digests, in the order of the index, as (n, 2) words."""
-        parts = [words_of(b"".join(part["digest"])) for part in self.rows.parts("digest")]
+        parts = [digest_words(part["digest"]) for part in self.rows.parts("digest")]
         return np.concatenate([np.empty((0, 2), np.uint64), *parts])
 
     def moved(self, file: Path) -> Survey:
@@ -241,5 +241,5 @@ def _fingerprint(rows: IndexRows) -> str:
     """Hash the set of digests whatever their order: their sum, with their number."""
     total = np.zeros(2, dtype=np.uint64)
     for part in rows.parts("digest"):
-        total += words_of(b"".join(part["digest"])).sum(axis=0, dtype=np.uint64)
+        total += digest_words(part["digest"]).sum(axis=0, dtype=np.uint64)
     return blake2b(total.tobytes() + rows.height.to_bytes(8), digest_size=KEY_BYTES).hexdigest()

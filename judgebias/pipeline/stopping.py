@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from judgebias.config import RunConfig
-from judgebias.design import Design, words_of
+from judgebias.design import Design, digest_words
 from judgebias.errors import JudgebiasError
 from judgebias.journal import journal_folder
 from judgebias.pairs import Survey
@@ -158,5 +158,5 @@ class _Looks:
 
 def _is_asked(index: pl.DataFrame, design: Design) -> npt.NDArray[np.bool_]:
     """Tell which pairs the bounds are about: two identical answers are a matter of the probe."""
-    chosen = design.chosen(words_of(b"".join(index["digest"])))
+    chosen = design.chosen(digest_words(index["digest"]))
     return chosen & ~index["identical"].to_numpy()

@@ -17,7 +17,7 @@ from judgebias.divided import write_divided
 from judgebias.publish import publish, publish_text
 from judgebias.report.markdown import render_summary
 from judgebias.summary import VERDICT_COLUMNS
-from judgebias.summary.settle import pair_key
+from judgebias.summary.settle import in_order
 
 PART_ROWS = 131_072
 """Rows in a row group, and with names in memory at once."""
@@ -117,7 +117,7 @@ def _ordered(
     verdicts: pl.DataFrame, named: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> Iterator[pa.Table]:
     words = pl.col("slot_ab", "slot_ba", "cell", "final").cast(pl.String)
-    ordered = verdicts.select(VERDICT_COLUMNS).sort(pair_key(verdicts))
+    ordered = in_order(verdicts.select(VERDICT_COLUMNS))
     for part in ordered.iter_slices(PART_ROWS):
         yield named(part).with_columns(words).to_arrow().cast(VERDICTS_SCHEMA)
 

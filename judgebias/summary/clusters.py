@@ -70,15 +70,32 @@ class Counted:
 def count_vectors(cluster: IntArray, kind: IntArray, kinds: int) -> Counted:
     """Count by cluster and kind; clusters with the same counts are one profile, in sorted order.
 
-    A cluster's counts travel packed into 64-bit words, with as many bits for a count as the largest
-    cluster needs: sums of words are then sums of vectors, exactly.
-
     Parameters
     ----------
     cluster, kind
         (pairs,) whole numbers, kinds from 0 to `kinds` - 1.
     """
     places, n_clusters = dense(cluster)
+    # A cluster of one is told by the kind of its pair; most inputs have few others.
+    single = np.bincount(places, minlength=1)[places] == 1
+    alone = np.bincount(kind[single], minlength=kinds)
+    met = np.flatnonzero(alone)
+    several, multiplicity = _several(*dense(places[~single]), kind[~single], kinds)
+    counts = np.concatenate([np.eye(kinds, dtype=np.int64)[met], several])
+    order = np.lexsort(counts.T[::-1])
+    return Counted(
+        counts=counts[order], multiplicity=np.concatenate([alone[met], multiplicity])[order]
+    )
+
+
+def _several(
+    places: IntArray, n_clusters: int, kind: IntArray, kinds: int
+) -> tuple[IntArray, IntArray]:
+    """Count as `count_vectors` does; the profiles are in no particular order.
+
+    A cluster's counts travel packed into 64-bit words, with as many bits for a count as the largest
+    cluster needs: sums of words are then sums of vectors, exactly.
+    """
     largest = int(np.bincount(places, minlength=1).max())
     bits = largest.bit_length() or 1
     per_word = WORD_BITS // bits
@@ -94,11 +111,7 @@ def count_vectors(cluster: IntArray, kind: IntArray, kinds: int) -> Counted:
         (alike[names[k // per_word]].to_numpy() >> ((k % per_word) * bits)) & mask
         for k in range(kinds)
     ]
-    counts = np.column_stack(columns).astype(np.int64)
-    order = np.lexsort(counts.T[::-1])
-    return Counted(
-        counts=counts[order], multiplicity=alike["len"].to_numpy().astype(np.int64)[order]
-    )
+    return np.column_stack(columns).astype(np.int64), alike["len"].to_numpy().astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

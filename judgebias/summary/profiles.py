@@ -29,6 +29,7 @@ INCOMPLETE: Final = len(CODES)
 _ALONE: Final = -1
 
 Ints = NDArray[np.int64]
+Codes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,9 +99,9 @@ class Coded:
     judges: list[str]
     """Sorted; `judge` is a place in it."""
     judge: Ints
-    states: Ints
+    states: Codes
     """Both states as one number."""
-    code: Ints
+    code: Codes
     """Place in `CODES`, or `INCOMPLETE`."""
     cluster: Ints
     """`_ALONE` where a pair is a cluster by itself."""
@@ -110,7 +111,7 @@ class Coded:
         """Make numbers of a frame with the columns of `COUNTED`."""
         judge, judges = numbered(frame["judge"])
         told = frame.select("state_ab", "state_ba", _code().alias("code"))
-        ab, ba, code = (told[name].to_numpy().astype(np.int64) for name in told.columns)
+        ab, ba, code = (told[name].to_numpy().astype(np.uint8) for name in told.columns)
         return cls(
             judges=judges,
             judge=judge,
@@ -164,7 +165,7 @@ class Coded:
         )
 
 
-def _profiles(code: Ints, cluster: Ints) -> Profiles:
+def _profiles(code: Codes, cluster: Ints) -> Profiles:
     complete = code < INCOMPLETE
     occur = np.flatnonzero(np.bincount(code[complete], minlength=INCOMPLETE))
     if not occur.size:

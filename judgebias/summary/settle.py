@@ -147,6 +147,18 @@ def pair_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[str, ...]:
     return KEY[2:] if is_numbered(frame) else KEY[1:]
 
 
+def in_order(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Sort a judge's verdicts by their key; those of numbered pairs mostly are."""
+    if is_numbered(verdicts) and _ascends(verdicts["pair_id"]):
+        return verdicts
+    return verdicts.sort(pair_key(verdicts))
+
+
+def _ascends(numbers: pl.Series) -> bool:
+    values = numbers.to_numpy()
+    return bool((values[1:] > values[:-1]).all())
+
+
 def is_numbered(frame: pl.DataFrame | pl.LazyFrame) -> bool:
     """Whether pairs have numbers in the place of names."""
     return frame.collect_schema()["pair_id"].is_integer()
