@@ -105,9 +105,7 @@ def _groups(verdicts: pl.LazyFrame) -> dict[str, list[str]]:
 
 def _columns() -> list[pl.Expr | str]:
     halves = [
-        pl.col(f"state_{order}")
-        .replace_strict(words, default=0, return_dtype=pl.Int8)
-        .alias(order)
+        pl.col(f"state_{order}").replace_strict(words, default=0, return_dtype=pl.Int8).alias(order)
         for order, words in (("ab", _A_FIRST), ("ba", _B_FIRST))
     ]
     return [

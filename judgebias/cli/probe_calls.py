@@ -102,13 +102,23 @@ def _items(run: RunDir, manifest: Manifest, judge: str) -> pl.DataFrame:
 
 
 def with_twins(
-    run: RunDir, calls: Calls, asked: pl.DataFrame, repeats: int, *, live: bool
+    run: RunDir, calls: Calls, twins: pl.DataFrame, repeats: int, *, live: bool
 ) -> Calls:
     """Take input pairs with two identical answers into the probe.
 
     They leave the other tables of a judge that is asked; recorded verdicts stay in both.
+
+    Parameters
+    ----------
+    run, calls
+        The run, and a judge's calls.
+    twins
+        task, pair (digest), pair_id, expects_ab, expects_ba: the pairs that are asked.
+    repeats
+        How often each is asked.
+    live
+        Whether the judge is asked, and not read from records.
     """
-    twins = asked.filter("identical")
     if twins.is_empty():
         return calls
     index = run.scan_index().select(pl.col("digest").alias("pair"), _ITEM[Order.AB])

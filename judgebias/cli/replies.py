@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from judgebias.design import Words, digest_words
+from judgebias.design import digest_words
 from judgebias.journal import SCHEMA, JournalReader
 from judgebias.journal.table import CALL_KEY, TRY, categories, first_wins
 from judgebias.summary.costs import TOKENS
@@ -42,12 +42,9 @@ _AT: Final = "_at"
 _ROW: Final = "_row"
 """The row of its pair in what is asked."""
 _WHOLE: Final = tuple(dict.fromkeys((*CALL_KEY, *TRY, *CARRIED)))
-_HALVES: Final = [
-    pl.col("pair").bin.slice(start, 8).bin.reinterpret(dtype=pl.UInt64).alias(str(start))
-    for start in (0, 8)
-]
 
 Ints = npt.NDArray[np.int64]
+Words1 = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +60,7 @@ class Replies:
 
 
 def read_replies(
-    folder: Path, asked: pl.DataFrame, *, judge: str, fingerprint: str, repeats: int, strange: bool
+    folder: Path, asked: AskedPairs, *, judge: str, fingerprint: str, repeats: int, strange: bool
 ) -> Replies:
     """Read what a judge, as it is now, said in the repeats that are asked now.
 
@@ -72,29 +69,29 @@ def read_replies(
     folder
         The journal.
     asked
-        pair (its digest), pair_id (its number), task, expects_ab, expects_ba.
+        What the design asks.
     judge, fingerprint, repeats
         Whose replies, and up to which repeat.
     strange
         Whether replies on other pairs are wanted, too.
     """
     mine = (pl.col("judge") == judge) & (pl.col("fingerprint") == fingerprint)
-    rule, pairs = mine & (pl.col("repeat") <= repeats), AskedPairs.of(asked)
+    rule = mine & (pl.col("repeat") <= repeats)
     schema: dict[str, pl.DataType] = {_AT: pl.UInt32(), _ROW: pl.Int64(), **CARRIED}
     parts = [pl.DataFrame(schema=schema)]
     others: list[pl.DataFrame] = [categories(pl.DataFrame(SCHEMA.empty_table().select(_WHOLE)))]
     names = _WHOLE if strange else ("pair", "judge", "fingerprint", *CARRIED)
     with JournalReader(folder) as journal:
         for frame in _placed(journal, names, rule):
-            rows = pairs.find(frame)
-            kept = pl.Series(pairs.are_asked(frame, rows))
+            rows = asked.find(frame)
+            kept = pl.Series(asked.are_asked(frame, rows))
             parts.append(_narrow(frame.with_columns(pl.Series(_ROW, rows)).filter(kept)))
             if strange:
                 others.append(categories(frame.filter(pl.Series(rows < 0)).drop(_AT)))
         ended, extra = _each_once(pl.concat(parts, how="diagonal"), journal, rule)
     return Replies(
-        ended=_named(ended, asked, judge),
-        extra=_named(extra, asked, judge),
+        ended=_named(ended, asked.pairs, judge),
+        extra=_named(extra, asked.pairs, judge),
         strange=pl.concat(others),
     )
 
@@ -115,30 +112,39 @@ def _placed(
 class AskedPairs:
     """The pairs of a design, found by their digests."""
 
-    digests: Words
-    """(pairs, 2) in the order of their first words."""
+    pairs: pl.DataFrame
+    """task, pair_id (the number), identical, expects_ab, expects_ba."""
+    twins: pl.DataFrame
+    """The same of pairs with two identical answers, with their digests in `pair`."""
+    digests: tuple[Words1, Words1]
+    """Both words of each digest, in the order of the first."""
     rows: Ints
-    """(pairs,) their rows in `asked`."""
-    expects: dict[str, npt.NDArray[np.bool_]]
-    """Order -> (rows of `asked`,) whether the design asks it."""
+    """(pairs,) their rows in `pairs`."""
 
     @classmethod
     def of(cls, asked: pl.DataFrame) -> AskedPairs:
-        """Sort the pairs of a frame with pair (the digest), expects_ab and expects_ba."""
+        """Sort pairs by their digests: the columns of `pairs`, and pair."""
         digests = digest_words(asked["pair"])
         rows = np.argsort(digests[:, 0], kind="stable")
-        expects = {str(order): asked[f"expects_{order}"].to_numpy() for order in Order}
-        return cls(digests=digests[rows], rows=rows, expects=expects)
+        return cls(
+            pairs=asked.drop("pair"),
+            twins=asked.filter("identical"),
+            digests=(digests[rows, 0], digests[rows, 1]),
+            rows=rows,
+        )
 
     def of_replies(self, replies: pl.DataFrame) -> pl.DataFrame:
-        """Keep the replies on pairs and orders that are asked."""
-        return replies.filter(pl.Series(self.are_asked(replies, self.find(replies))))
+        """Keep the replies on pairs and orders that are asked, with the pair's `number`."""
+        rows = self.find(replies)
+        kept = self.are_asked(replies, rows)
+        numbers = self.pairs["pair_id"].gather(rows[kept]).alias("number")
+        return replies.filter(pl.Series(kept)).with_columns(numbers)
 
     def find(self, replies: pl.DataFrame) -> Ints:
         """Give the row of each reply's pair, -1 where it is none of the design."""
-        wanted = replies.select(_HALVES).to_numpy()
+        wanted = digest_words(replies["pair"])
         found = np.full(len(wanted), -1)
-        first, second = self.digests[:, 0], self.digests[:, 1]
+        first, second = self.digests
         size = len(first)
         at = np.searchsorted(first, wanted[:, 0])
         # One round, unless the first words of two digests are equal.
@@ -153,9 +159,9 @@ class AskedPairs:
     def are_asked(self, replies: pl.DataFrame, rows: Ints) -> npt.NDArray[np.bool_]:
         """Say of each reply whether its order is asked of its pair."""
         asked = np.zeros(len(rows), np.bool_)
-        for order, expected in self.expects.items():
+        for order in map(str, Order):
             known = (rows >= 0) & (replies["order"] == order).to_numpy()
-            asked[known] = expected[rows[known]]
+            asked[known] = self.pairs[f"expects_{order}"].gather(rows[known]).to_numpy()
         return asked
 
 

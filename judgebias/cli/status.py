@@ -10,6 +10,7 @@ import polars as pl
 import typer
 
 from judgebias.cli.evidence import Calls
+from judgebias.cli.replies import AskedPairs
 from judgebias.cli.summarize import asked_pairs, calls_of_run
 from judgebias.held import check_held
 from judgebias.journal import read_journal
@@ -83,7 +84,7 @@ def read_status(run: RunDir, *, now: datetime | None = None) -> RunStatus:
     manifest = run.manifest()
     check_held(run, manifest)
     names = sorted(judge.name for judge in manifest.config.judges)
-    asked = asked_pairs(run, manifest)
+    asked = AskedPairs.of(asked_pairs(run, manifest))
     calls = {name: calls_of_run(run, manifest, asked, judge=name) for name in names}
     found = {name: _ended(mine) for name, mine in calls.items()}
     judges = tuple(_judge(name, calls[name].n_pending, found[name]) for name in names)

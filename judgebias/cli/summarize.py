@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -51,7 +52,9 @@ def summarize_sources(
                 "a run directory is summarised alone, with the pairs and the cluster it was run by",
                 do="leave out --pairs, --cluster and the other sources",
             )
-        return write(evidence_of_run(run), open_rundir(out) if out else run, screen)
+        manifest = run.manifest()
+        evidence = evidence_of_run(run, manifest, PairsOfRun.of(run, manifest))
+        return write(evidence, open_rundir(out) if out else run, screen)
     if not out:
         raise UsageError("--out is missing", expected="--out DIR, a folder for the tables")
     for source in sources:
@@ -67,17 +70,17 @@ def summarize_run(run: RunDir, screen: Screen) -> Written:
     """Write all tables of a run directory, and its calls."""
     run.pull()
     manifest = run.manifest()
-    written = write(evidence_of_run(run), run, screen)
-    _write_calls(run, manifest, divided=written.n_calls > DIVIDED_ABOVE)
+    pairs = PairsOfRun.of(run, manifest)
+    written = write(evidence_of_run(run, manifest, pairs), run, screen)
+    _write_calls(run, manifest, pairs.asked, divided=written.n_calls > DIVIDED_ABOVE)
     if written.n_failed:
         list_used_up(run, manifest)
     run.push()
     return written
 
 
-def _write_calls(run: RunDir, manifest: Manifest, *, divided: bool) -> None:
+def _write_calls(run: RunDir, manifest: Manifest, asked: AskedPairs, *, divided: bool) -> None:
     """Write the calls that the tables count, and no others."""
-    asked = AskedPairs.of(asked_pairs(run, manifest))
     judges = sorted(judge.name for judge in manifest.config.judges)
 
     def of_pairs(judge: str, rows: pl.DataFrame) -> pl.DataFrame:
@@ -105,12 +108,25 @@ def write(evidence: Evidence, out: RunDir, screen: Screen) -> Written:
     return written
 
 
-def evidence_of_run(run: RunDir) -> Evidence:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairsOfRun:
+    """The pairs of a run by their numbers, and what the design asks of them."""
+
+    coded: CodedPairs
+    asked: AskedPairs
+
+    @classmethod
+    def of(cls, run: RunDir, manifest: Manifest) -> PairsOfRun:
+        """Read the index of a run, which is held to what its manifest says."""
+        check_held(run, manifest)
+        coded = CodedPairs.of(run.scan_index())
+        asked = AskedPairs.of(asked_pairs(run, manifest, coded.numbers))
+        return cls(coded=coded, asked=asked)
+
+
+def evidence_of_run(run: RunDir, manifest: Manifest, pairs: PairsOfRun) -> Evidence:
     """Read the journal against the index: what is there, and what the design still expects."""
-    manifest = run.manifest()
-    check_held(run, manifest)
-    coded = CodedPairs.of(run.scan_index())
-    asked = asked_pairs(run, manifest, coded)
+    coded, asked = pairs.coded, pairs.asked
     config = manifest.config
     live = live_judges(config)
     return Evidence(
@@ -118,7 +134,7 @@ def evidence_of_run(run: RunDir) -> Evidence:
         repeats=tuple(range(1, config.repeats + 1)),
         calls=lambda judge: calls_of_run(run, manifest, asked, judge=judge),
         pairs=coded.pairs,
-        expected=lambda judge: _expected(asked, config.repeats, live=judge in live),
+        expected=lambda judge: _expected(asked.pairs, config.repeats, live=judge in live),
         quorum=config.panel.quorum,
         families=families_of(config),
         judge_families=judge_families(config),
@@ -162,7 +178,7 @@ def first_orders(run: RunDir, manifest: Manifest, coded: CodedPairs) -> pl.LazyF
     return named.lazy().select("pair_id", order.alias("first_order"))
 
 
-def calls_of_run(run: RunDir, manifest: Manifest, asked: pl.DataFrame, *, judge: str) -> Calls:
+def calls_of_run(run: RunDir, manifest: Manifest, asked: AskedPairs, *, judge: str) -> Calls:
     """Read a judge's calls on what `asked_pairs` gives, without the raw replies."""
     repeats = manifest.config.repeats
     said = read_replies(
@@ -174,7 +190,7 @@ def calls_of_run(run: RunDir, manifest: Manifest, asked: pl.DataFrame, *, judge:
         strange=manifest.probed,
     )
     probe = probe_of_run(run, manifest, judge, said.strange)
-    left = asked.select(pl.col("expects_ab", "expects_ba").sum()).row(0)
+    left = asked.pairs.select(pl.col("expects_ab", "expects_ba").sum()).row(0)
     calls = Calls(
         ended=said.ended,
         bought=pl.concat([said.ended.select(_BOUGHT), _as_carried(probe.ended, _BOUGHT)]),
@@ -184,7 +200,7 @@ def calls_of_run(run: RunDir, manifest: Manifest, asked: pl.DataFrame, *, judge:
         n_pending_items=probe.n_pending,
         probe_pending=probe.pending,
     )
-    return with_twins(run, calls, asked, repeats, live=judge in live_judges(manifest.config))
+    return with_twins(run, calls, asked.twins, repeats, live=judge in live_judges(manifest.config))
 
 
 def _as_carried(whole: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -201,17 +217,17 @@ def _of_judge(rows: pl.DataFrame, manifest: Manifest, judge: str) -> pl.DataFram
     return rows.filter(mine & (pl.col("repeat") <= manifest.config.repeats))
 
 
-def asked_pairs(run: RunDir, manifest: Manifest, coded: CodedPairs | None = None) -> pl.DataFrame:
+def asked_pairs(run: RunDir, manifest: Manifest, numbers: pl.Series | None = None) -> pl.DataFrame:
     """Name the pairs of the design by their digests (column pair), with the orders asked.
 
-    Their numbers are the column pair_id: those of `coded`, where it is given.
+    Their numbers are the column pair_id: those given, or the places of the pairs in the index.
     """
     index, design = run.scan_index(), design_of(manifest)
     pairs = index.select("task", "identical", pair="digest").collect()
-    if coded is None:
+    if numbers is None:
         pairs = pairs.with_columns(pl.int_range(pl.len()).alias("pair_id"))
     else:
-        pairs = pairs.with_columns(coded.numbers)
+        pairs = pairs.with_columns(numbers)
     questions = None
     if design.orders == "sampled":
         ids = index.select("question_id").collect()["question_id"]

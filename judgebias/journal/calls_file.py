@@ -26,6 +26,7 @@ from judgebias.journal.read import JournalReader
 from judgebias.journal.rows import SCHEMA
 from judgebias.journal.table import CALL_KEY, TRY, categories, first_wins
 from judgebias.publish import publish, unfinished
+from judgebias.verdicts import Order
 
 CALL_COLUMNS: Final = (
     "judge",
@@ -67,7 +68,8 @@ _AT = "_at"
 _RANK = "_rank"
 """The row's place in the file, among its judge's."""
 _HASHED: Final = ("pair", "order", "repeat")
-_SORTED_BY: Final = CALL_COLUMNS[1:5]
+_NUMBER: Final = "number"
+_NAMES: Final = ["task", "pair_id"]
 
 
 def write_calls(
@@ -88,7 +90,8 @@ def write_calls(
         Whose calls, sorted; None: of all judges in the journal.
     choose
         Leaves out what the journal keeps and the tables do not count, as rows that have left the
-        input. It is given the columns of `CALL_KEY` and `TRY`.
+        input. It is given the columns of `CALL_KEY` and `TRY`, and may add the pair's `number`
+        among the pairs sorted by task and id: names then need not be held and sorted.
     divided
         Whether it is a folder with a file per judge and task, in the place of one file.
 
@@ -153,7 +156,7 @@ def _counted(journal: JournalReader, judge: str, choose: Choice) -> pl.DataFrame
     `attempts` is that of the call; null where it is the row's own.
     """
     frames = [_keys_of(rows) for rows in _chosen(journal, judge, choose)]
-    keys = pl.concat(frames) if frames else pl.DataFrame()
+    keys = _with_sort_key(pl.concat(frames)) if frames else pl.DataFrame()
     if keys.is_empty():
         return pl.DataFrame(schema={_AT: pl.Int64, _RANK: pl.Int64, "attempts": pl.Int64})
     # Nearly every call has one row. Equal hashes only pick the candidates, so none is missed and
@@ -169,12 +172,25 @@ def _counted(journal: JournalReader, judge: str, choose: Choice) -> pl.DataFrame
         winners = first_wins(pl.concat(tries))[0].select(_AT, "attempts")
         kept = keys.filter(again).drop("attempts").join(winners, on=_AT, how="inner")
         keys = pl.concat([keys.filter(~again), kept.select(keys.columns)])
-    keys = keys.sort(*_SORTED_BY, _AT)
+    keys = keys.sort("key", _AT)
     return keys.select(_AT, pl.int_range(pl.len()).alias(_RANK), "attempts").sort(_AT)
 
 
 def _keys_of(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.select(_AT, *_SORTED_BY).with_columns(hash=rows.select(_HASHED).hash_rows())
+    names = [_NUMBER] if _NUMBER in rows.columns else _NAMES
+    order = pl.col("order").cast(pl.Enum(Order)).to_physical()
+    kept = rows.select(_AT, *names, "repeat", order)
+    return kept.with_columns(hash=rows.select(_HASHED).hash_rows())
+
+
+def _with_sort_key(keys: pl.DataFrame) -> pl.DataFrame:
+    """Put one number in the place of what rows are sorted by: pair, repeat and order."""
+    if _NUMBER not in keys.columns:
+        names = keys.select(_NAMES).unique().sort(_NAMES).with_row_index(_NUMBER)
+        keys = keys.join(names, on=_NAMES, how="left", maintain_order="left")
+    number, repeat = (pl.col(name).cast(pl.UInt64) for name in (_NUMBER, "repeat"))
+    key = number * 2**32 + repeat * 2 + pl.col("order")
+    return keys.select(_AT, "hash", key=key)
 
 
 def _chosen(journal: JournalReader, judge: str, choose: Choice) -> Iterator[pl.DataFrame]:

@@ -75,7 +75,7 @@ def count_vectors(cluster: IntArray, kind: IntArray, kinds: int) -> Counted:
     cluster, kind
         (pairs,) whole numbers, kinds from 0 to `kinds` - 1.
     """
-    places, n_clusters = dense(cluster)
+    places, _ = dense(cluster)
     # A cluster of one is told by the kind of its pair; most inputs have few others.
     single = np.bincount(places, minlength=1)[places] == 1
     alone = np.bincount(kind[single], minlength=kinds)

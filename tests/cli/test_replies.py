@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebias.cli.replies import CARRIED, Replies, read_replies
+from judgebias.cli.replies import CARRIED, AskedPairs, Replies, read_replies
 from judgebias.journal import Row, first_wins, read_journal
 from judgebias.replies import FailureKind, Reply, Usage
 from judgebias.verdicts import Order, Slot
@@ -24,21 +24,25 @@ ALIKE = [digest(3)[:8] + bytes([n]) * 8 for n in range(3)]
 """Digests whose first words are equal, as they never are by chance."""
 
 
+TYPES = {"pair": pl.Binary, "pair_id": pl.Int64, "identical": pl.Boolean}
+
+
 def asked(pairs: dict[bytes, tuple[bool, bool]]) -> pl.DataFrame:
     columns: dict[str, object] = {
         "pair": list(pairs),
         "pair_id": [10 * n for n in range(len(pairs))],
         "task": [f"task-{n}" for n in range(len(pairs))],
+        "identical": [False] * len(pairs),
         "expects_ab": [ab for ab, _ in pairs.values()],
         "expects_ba": [ba for _, ba in pairs.values()],
     }
-    return pl.DataFrame(columns, schema_overrides={"pair": pl.Binary, "pair_id": pl.Int64})
+    return pl.DataFrame(columns, schema_overrides=TYPES)
 
 
 def read(folder: Path, pairs: dict[bytes, tuple[bool, bool]], *, repeats: int = 1) -> Replies:
     return read_replies(
         folder,
-        asked(pairs),
+        AskedPairs.of(asked(pairs)),
         judge="j",
         fingerprint=FINGERPRINT.hex(),
         repeats=repeats,
@@ -91,7 +95,7 @@ def test_a_design_without_pairs_and_a_journal_without_replies(tmp_path: Path) ->
     assert found.strange.height == 1
     nobody = read_replies(
         tmp_path,
-        asked({digest(1): (True, True)}),
+        AskedPairs.of(asked({digest(1): (True, True)})),
         judge="x",
         fingerprint=FINGERPRINT.hex(),
         repeats=1,
