@@ -115,7 +115,7 @@ def default_quorum(voters: int) -> int:
 
 
 def _vote() -> pl.Expr:
-    agreed = pl.col("cell").cast(pl.String).fill_null(str(Cell.AGREED_TIE)) == str(Cell.AGREED_TIE)
+    agreed = pl.col("cell").cast(pl.Enum(Cell)).fill_null(Cell.AGREED_TIE) == Cell.AGREED_TIE
     label = label_number("final")
     made = (label == LABELS["tie"]) & ~agreed
     return pl.when(made).then(ORDER_MADE).otherwise(label).cast(pl.Int8)

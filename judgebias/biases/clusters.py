@@ -11,9 +11,12 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from judgebias.stats.comparisons import NONE
 from judgebias.summary.clusters import Counted, cluster_numbers, count_vectors
+from judgebias.summary.words import place_of
+from judgebias.verdicts import Slot, Winner
 
-LABELS: Final = {"A": 1, "B": 2, "tie": 3}
+LABELS: Final = {str(label): place for place, label in enumerate(Winner, start=1)}
 """A label as a small number; 0 is no label."""
 _ALONE: Final = -1
 """The cluster of a pair that stands alone."""
@@ -26,8 +29,12 @@ def with_cluster_id(frame: pl.DataFrame) -> pl.DataFrame:
 
 def label_number(column: str | pl.Expr) -> pl.Expr:
     """Turn A, B, tie or null into 1, 2, 3 or 0."""
-    words = pl.col(column) if isinstance(column, str) else column
-    return words.cast(pl.String).replace_strict(LABELS, default=0, return_dtype=pl.Int8)
+    return (place_of(column, Winner) + 1).fill_null(0)
+
+
+def slot_number(column: str) -> pl.Expr:
+    """Turn first, second, tie or null into the numbers of `stats.comparisons`."""
+    return place_of(column, Slot).fill_null(NONE)
 
 
 def count_kinds(frame: pl.DataFrame, kind: pl.Expr, kinds: int) -> Counted:

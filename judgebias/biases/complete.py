@@ -19,13 +19,16 @@ from judgebias.stats.length import log_length_ratio
 from judgebias.stats.logistic import FloatArray
 from judgebias.stats.profiles import IntArray
 from judgebias.summary.profiles import ALL, Group
-from judgebias.summary.settle import SLOTS, in_order, is_complete
+from judgebias.summary.settle import SLOTS, STATES, in_order, is_complete
 from judgebias.verdicts import Slot
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-_A_FIRST: Final = {SLOTS[Slot.FIRST]: 2, SLOTS[Slot.TIE]: 1, SLOTS[Slot.SECOND]: 0}
-_B_FIRST: Final = {SLOTS[Slot.FIRST]: 0, SLOTS[Slot.TIE]: 1, SLOTS[Slot.SECOND]: 2}
+SmallArray: TypeAlias = NDArray[np.int8]
+
+_LEAD: Final = np.zeros(STATES, np.int8)
+"""State -> what a call says for the answer that it shows first, in halves."""
+_LEAD[[SLOTS[Slot.FIRST], SLOTS[Slot.TIE]]] = 2, 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,13 +39,13 @@ class CompletePairs:
     """Complete pairs, of known lengths or not."""
     len_a: IntArray
     len_b: IntArray
-    ab: IntArray
+    ab: SmallArray
     """What the call that showed A first says for A, in halves: 2, 1 for a tie, 0."""
-    ba: IntArray
+    ba: SmallArray
     """The same of the call that showed B first."""
-    final: IntArray
+    final: SmallArray
     """1 A, 2 B, 3 tie."""
-    gold: IntArray
+    gold: SmallArray
     """1 A, 2 B, 3 tie, 0 unknown."""
     cluster: IntArray
     """Number of the cluster; a pair without one has its own."""
@@ -55,9 +58,9 @@ class CompletePairs:
         return log_length_ratio(self.len_a, self.len_b)
 
     @property
-    def longer(self) -> IntArray:
+    def longer(self) -> SmallArray:
         """1 where A is longer, 2 where B is, 0 where they are equally long."""
-        return np.select([self.len_a > self.len_b, self.len_a < self.len_b], [1, 2], 0)
+        return (self.len_a > self.len_b) + np.int8(2) * (self.len_a < self.len_b)
 
     @property
     def decided(self) -> BoolArray:
@@ -87,7 +90,8 @@ def complete_pairs(
         mine = verdicts.filter(pl.col("judge").cast(pl.String) == judge, is_complete())
         rows = in_order(mine.select(*_columns(), *extra).collect())
         numbered = with_cluster_id(rows).drop("pair_id", "repeat", "cluster")
-        sizes, first = dict(numbered.group_by("task").len().iter_rows()), 0
+        sizes = {str(task): n for task, n in numbered.group_by("task").len().iter_rows()}
+        first = 0
         for task in tasks:
             size = sizes.get(task, 0)
             yield (judge, task), _pairs(numbered.slice(first, size))
@@ -104,15 +108,10 @@ def _groups(verdicts: pl.LazyFrame) -> dict[str, list[str]]:
 
 
 def _columns() -> list[pl.Expr | str]:
-    halves = [
-        pl.col(f"state_{order}").replace_strict(words, default=0, return_dtype=pl.Int8).alias(order)
-        for order, words in (("ab", _A_FIRST), ("ba", _B_FIRST))
-    ]
     return [
-        pl.col("task").cast(pl.String),
-        *("pair_id", "cluster", "repeat"),
+        *("task", "pair_id", "cluster", "repeat"),
         *(pl.col(name).cast(pl.Int64) for name in ("len_a", "len_b")),
-        *halves,
+        *("state_ab", "state_ba"),
         label_number("final").alias("final_label"),
         label_number("gold").alias("gold_label"),
     ]
@@ -121,15 +120,15 @@ def _columns() -> list[pl.Expr | str]:
 def _pairs(frame: pl.DataFrame) -> CompletePairs:
     known = frame.drop_nulls(["len_a", "len_b"])
 
-    def numbers(name: str) -> IntArray:
-        return known[name].to_numpy().astype(np.int64)
+    def numbers(name: str) -> SmallArray:
+        return known[name].to_numpy()
 
     return CompletePairs(
         n_complete=frame.height,
-        len_a=numbers("len_a"),
-        len_b=numbers("len_b"),
-        ab=numbers("ab"),
-        ba=numbers("ba"),
+        len_a=known["len_a"].to_numpy(),
+        len_b=known["len_b"].to_numpy(),
+        ab=_LEAD[numbers("state_ab")],
+        ba=2 - _LEAD[numbers("state_ba")],
         final=numbers("final_label"),
         gold=numbers("gold_label"),
         cluster=_cluster_numbers(known),

@@ -13,13 +13,12 @@ from typing import Final
 import polars as pl
 
 from judgebias.biases.ballots import PANEL
-from judgebias.biases.clusters import label_number, with_cluster_id
+from judgebias.biases.clusters import label_number, slot_number, with_cluster_id
 from judgebias.biases.equal_rows import Digit, count_equal
-from judgebias.stats.comparisons import FIRST, NONE, OWN, SECOND, TIE, Comparisons
+from judgebias.stats.comparisons import NONE, OWN, Comparisons
 from judgebias.verdicts import Slot
 
-_SLOT: Final = {str(Slot.FIRST): FIRST, str(Slot.SECOND): SECOND, str(Slot.TIE): TIE}
-_SLOTS: Final = len(_SLOT) + 1
+_SLOTS: Final = len(Slot) + 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +55,7 @@ def _counted(verdicts: pl.LazyFrame, *, panel: bool) -> tuple[pl.DataFrame, list
 
     Returns the counts, models as places in their sorted names, and these names.
     """
-    said = {"ab": _slot_number("slot_ab"), "ba": _slot_number("slot_ba")}
+    said = {"ab": slot_number("slot_ab"), "ba": slot_number("slot_ba")}
     if panel:
         # Its verdict names an answer: as if it were asked once, and no order had an effect.
         said = {"ab": label_number("final") - 1, "ba": pl.lit(NONE, pl.Int8)}
@@ -91,7 +90,3 @@ def _turned(one: str, other: str) -> list[pl.Expr]:
         pl.when(turn).then(pl.col(other)).otherwise(pl.col(one)).alias(one),
         pl.when(turn).then(pl.col(one)).otherwise(pl.col(other)).alias(other),
     ]
-
-
-def _slot_number(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.String).replace_strict(_SLOT, default=NONE, return_dtype=pl.Int8)

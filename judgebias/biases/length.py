@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 
 from judgebias.biases.clusters import LABELS
-from judgebias.biases.complete import CompletePairs, complete_pairs
+from judgebias.biases.complete import CompletePairs, SmallArray, complete_pairs
 from judgebias.stats.binomial import sign_test_p
 from judgebias.stats.clustered import agreement_rate, mean_interval
 from judgebias.stats.interval import MIN_CLUSTERS
@@ -231,9 +231,9 @@ def _excess(pairs: CompletePairs, plausible: float) -> Row:
     return row
 
 
-def _halves(final: IntArray) -> IntArray:
+def _halves(final: SmallArray) -> SmallArray:
     """Score A in halves: 2, 1 or 0."""
-    return np.select([final == LABELS["A"], final == _TIE], [2, 1], 0)
+    return np.int8(2) * (final == LABELS["A"]) + (final == _TIE)
 
 
 def _by_cluster(cluster: IntArray, values: np.ndarray) -> IntArray:

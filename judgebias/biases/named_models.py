@@ -13,15 +13,14 @@ import numpy as np
 import polars as pl
 
 from judgebias.biases.ballots import PANEL
-from judgebias.biases.clusters import LABELS, label_number, with_cluster_id
+from judgebias.biases.clusters import LABELS, label_number, slot_number, with_cluster_id
 from judgebias.biases.equal_rows import Digit, add_counts, number_of, read_numbers
 from judgebias.families import Families
-from judgebias.stats.comparisons import FIRST, NONE, SECOND, TIE
+from judgebias.stats.comparisons import NONE
 from judgebias.stats.self_preference import BoolArray
 from judgebias.verdicts import Slot
 
 PAIR: Final = ("task", "pair_id", "repeat")
-_SLOT: Final = {str(Slot.FIRST): FIRST, str(Slot.SECOND): SECOND, str(Slot.TIE): TIE}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,7 +117,7 @@ def _digits(frame: pl.DataFrame, n_tasks: int, n_models: int) -> tuple[Digit, ..
         Digit(name="task", least=0, base=n_tasks),
         Digit.of("cluster", frame["cluster"]),
         *(Digit(name=side, least=0, base=n_models) for side in ("a", "b")),
-        *(Digit(name=order, least=NONE, base=len(_SLOT) + 1) for order in ("ab", "ba")),
+        *(Digit(name=order, least=NONE, base=len(Slot) + 1) for order in ("ab", "ba")),
     )
 
 
@@ -138,8 +137,8 @@ def _numbered(verdicts: pl.LazyFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
         verdicts.select(
             *("judge", *PAIR, "cluster"),
             *sides.values(),
-            ab=_slot_number("slot_ab"),
-            ba=_slot_number("slot_ba"),
+            ab=slot_number("slot_ab"),
+            ba=slot_number("slot_ba"),
             halves=label_number("final").replace_strict(score, default=None, return_dtype=pl.Int8),
         )
         .filter(pl.col("model_a") != pl.col("model_b"))
@@ -163,7 +162,3 @@ def _with_clusters(rows: pl.DataFrame) -> pl.DataFrame:
     return numbered.join(
         pairs, on=["task", "pair_id"], how="left", maintain_order="left"
     ).with_columns(cluster=pl.coalesce("cluster_id", pl.col("lone").cast(pl.Int64) + above))
-
-
-def _slot_number(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.String).replace_strict(_SLOT, default=NONE, return_dtype=pl.Int8)

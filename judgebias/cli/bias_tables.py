@@ -89,9 +89,7 @@ def _together(evidence: Evidence, verdicts: pl.LazyFrame) -> tuple[_Tables, pl.L
 
 
 def _tone(evidence: Evidence, verdicts: pl.LazyFrame) -> pl.DataFrame:
-    has_tone = set(DENSITY_COLUMNS) <= set(evidence.pairs.columns)
-    densities = evidence.pairs.lazy().select("task", "pair_id", *DENSITY_COLUMNS)
-    return tone_table(verdicts, densities if has_tone else None)
+    return tone_table(verdicts, evidence.told(DENSITY_COLUMNS))
 
 
 def _self_preference(evidence: Evidence, verdicts: pl.LazyFrame) -> pl.DataFrame:

@@ -7,24 +7,19 @@ few bytes each where names need a hundred. Names of which there are few, as task
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from judgebias.leaks import LEAK_COLUMNS
-from judgebias.summary.settle import PAIR_COLUMNS
-from judgebias.tone import DENSITY_COLUMNS
-
-_KEY: Final = ("task", "pair_id")
 _FEW: Final = (("task",), ("model_a", "model_b"), ("gold",))
 """Columns of few names, those together that have the same ones."""
 Ints = npt.NDArray[np.int64]
-_CARRIED: Final = (*_KEY, *PAIR_COLUMNS, *DENSITY_COLUMNS, *LEAK_COLUMNS)
+Namer: TypeAlias = Callable[[pl.DataFrame], pl.DataFrame]
+"""Puts the names of pairs and clusters in the place of the numbers in `pair_id` and `cluster`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,14 +27,12 @@ class CodedPairs:
     """Pairs by number."""
 
     pairs: pl.DataFrame
-    """One row per pair, row n of pair n: task, the numbers in `pair_id` and `cluster`, and what
-    tables need."""
+    """One row per pair, row n of pair n: task, the numbers in `pair_id` and `cluster`, and the
+    other columns of `PAIR_COLUMNS`."""
     numbers: pl.Series
     """The number of each pair in the order given."""
-    names: pl.Series
-    """Number -> pair_id."""
-    clusters: pl.Series
-    """Number -> cluster."""
+    source: pl.LazyFrame
+    """The pairs as they were given; read again where few tables need a column."""
 
     @classmethod
     def of(cls, pairs: pl.LazyFrame) -> CodedPairs:
@@ -48,32 +41,41 @@ class CodedPairs:
         Parameters
         ----------
         pairs
-            task, pair_id and, of the columns that tables need, those there are: one row per pair.
+            task, pair_id and `PAIR_COLUMNS`, one row per pair, and whatever is told of them beside.
         """
-        there = pairs.collect_schema().names()
-        few = [_enumerated(pairs, names) for names in _FEW if set(names) <= set(there)]
-        kept = [name for name in _CARRIED if name in there and name not in chain(*_FEW)]
-        frame = pairs.select(*few, *kept).collect()
+        few = [_enumerated(pairs, columns) for columns in _FEW]
+        frame = pairs.select(*few, "pair_id").collect()
         order = _order(frame)
-        cluster, clusters = _by_name(frame["cluster"])
-        rows = frame.drop("pair_id").with_columns(cluster=cluster)[order]
+        rest = pairs.select("len_a", "len_b", "cluster").collect()
+        rows = frame.drop("pair_id").hstack(rest.with_columns(_by_name(rest["cluster"])))
         numbers = np.empty(len(order), np.int64)
         numbers[order] = np.arange(len(order))
         return cls(
-            pairs=rows.with_columns(pair_id=pl.int_range(pl.len(), dtype=pl.Int64)),
+            pairs=rows[order].with_columns(pair_id=pl.int_range(pl.len(), dtype=pl.Int64)),
             numbers=pl.Series("pair_id", numbers),
-            names=frame["pair_id"].gather(order),
-            clusters=clusters,
+            source=pairs,
         )
 
-    def named(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Put names in the place of numbers."""
-        found = {"pair_id": self.names, "cluster": self.clusters}
-        return rows.with_columns(
-            names.gather(rows[column]).alias(column)
-            for column, names in found.items()
-            if column in rows.columns
-        )
+    def told(self, columns: Sequence[str]) -> pl.LazyFrame | None:
+        """Give columns beside `pair_id` in the order given, None where one is not told."""
+        if not set(columns) <= set(self.source.collect_schema().names()):
+            return None
+        told = [self.numbers.to_frame().lazy(), self.source.select(columns)]
+        return pl.concat(told, how="horizontal")
+
+    def names(self) -> Namer:
+        """Read the names, and give what puts them in the place of numbers."""
+        names = self.source.select("pair_id", "cluster").collect()
+        order = np.empty(len(self.numbers), np.int64)
+        order[self.numbers.to_numpy()] = np.arange(len(order))
+
+        def named(rows: pl.DataFrame) -> pl.DataFrame:
+            places = order[rows["pair_id"].to_numpy()]
+            return rows.with_columns(
+                names[column].gather(places) for column in names.columns if column in rows.columns
+            )
+
+        return named
 
 
 def _enumerated(pairs: pl.LazyFrame, columns: Sequence[str]) -> pl.Expr:
@@ -92,8 +94,8 @@ def _order(pairs: pl.DataFrame) -> Ints:
     return by_id[np.argsort(task[by_id], kind="stable")].astype(np.int64)
 
 
-def _by_name(clusters: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Number clusters by their place among the sorted names, and give these."""
+def _by_name(clusters: pl.Series) -> pl.Series:
+    """Number clusters by their place among the sorted names."""
     known = clusters.is_not_null().arg_true()
     names = clusters.gather(known)
     order = names.arg_sort()
@@ -102,4 +104,4 @@ def _by_name(clusters: pl.Series) -> tuple[pl.Series, pl.Series]:
     numbers = np.empty(len(order), np.int64)
     numbers[order.to_numpy()] = np.cumsum(begins.to_numpy()) - 1
     none = pl.repeat(None, len(clusters), dtype=pl.Int64, eager=True)
-    return none.scatter(known, numbers), ordered.filter(begins)
+    return none.scatter(known, numbers).alias(clusters.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -47,6 +47,10 @@ class Evidence:
     expected: Callable[[str], pl.DataFrame | None]
     """Judge -> what a live run asks (pair_id, repeat, expects_ab, expects_ba); None for records,
     which are all there is."""
+    names: Callable[[], Callable[[pl.DataFrame], pl.DataFrame]]
+    """Reads the names of pairs and clusters, and gives what puts them in the place of numbers."""
+    told: Callable[[Sequence[str]], pl.LazyFrame | None]
+    """Columns of the pairs' texts -> these beside `pair_id`; None where they are not known."""
     quorum: int = 0
     families: Families = BUILT_IN
     judge_families: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -61,8 +65,6 @@ class Evidence:
     """task, pair_id, first_order, where the design does not ask every pair in both orders."""
     notices: tuple[str, ...] = ()
     """What the reader of summary.md must know of the design."""
-    named: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows
-    """Puts names in the place of the numbers that stand for pairs and clusters here."""
     texts: Texts | None = None
     """None where the texts are not known."""
     stopping: Callable[[dict[str, int]], pl.DataFrame | None] = lambda _: None

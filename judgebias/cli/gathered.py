@@ -103,7 +103,7 @@ class Gathered:
         # Records do not say which model answered.
         if "model" in calls.ended.columns:
             changes = model_changes(ended)
-            self.model_changes.append(evidence.named(changes))
+            self.model_changes.append(evidence.names()(changes) if changes.height else changes)
             self.snapshots += snapshot_warnings(ended, changes)
         if calls.bought is not None and calls.extra is not None:
             self.costs.append(costs_table(calls.bought.lazy(), calls.extra.lazy()))

@@ -125,12 +125,14 @@ def with_twins(
     named = index.join(twins.lazy().select("pair", "pair_id"), on="pair", how="inner").collect()
     mine = calls.ended.join(named, on="pair_id", how="inner")
     # What stands for the pair is its item from here on.
-    words = mine.with_columns(pl.col("pair_id").cast(pl.String)).select(PROBE_COLUMNS)
+    words = mine.with_columns(pl.col("pair_id", "task").cast(pl.String)).select(PROBE_COLUMNS)
     probe = pl.concat([calls.probe, words])
     if not live:
         return replace(calls, probe=probe)
     expected = pl.concat(
-        twins.filter(f"expects_{order}").select("task", "pair", order=pl.lit(str(order)))
+        twins.filter(f"expects_{order}").select(
+            pl.col("task").cast(pl.String), "pair", order=pl.lit(str(order))
+        )
         for order in Order
     ).join(pl.DataFrame({"repeat": range(1, repeats + 1)}, {"repeat": pl.Int32}), how="cross")
     ended = mine.select("pair", pl.col("order").cast(pl.String), "repeat")

@@ -48,18 +48,19 @@ def evidence_of_records(
     return Evidence(
         judges=tuple(sorted(records.judges)),
         repeats=tuple(sorted(repeats)),
-        calls=lambda judge: _calls(records, judge),
+        calls=lambda judge: _calls(records, judge, coded.pairs["task"]),
         pairs=coded.pairs,
         expected=lambda _: None,
-        named=coded.named,
+        names=coded.names,
+        told=coded.told,
         texts=texts,
     )
 
 
-def _calls(records: Records, judge: str) -> Calls:
+def _calls(records: Records, judge: str, task: pl.Series) -> Calls:
     calls, pairs = with_shares(records.judges[judge]), records.pairs
     ended = calls.with_columns(
-        pairs["task"].gather(calls["pair"]).alias("task"),
+        task.gather(calls["pair"]),
         judge=pl.lit(judge),
         pair_id=pl.col("pair").cast(pl.Int64),
     ).drop("pair")

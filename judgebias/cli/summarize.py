@@ -120,8 +120,9 @@ class PairsOfRun:
         """Read the index of a run, which is held to what its manifest says."""
         check_held(run, manifest)
         coded = CodedPairs.of(run.scan_index())
-        asked = AskedPairs.of(asked_pairs(run, manifest, coded.numbers))
-        return cls(coded=coded, asked=asked)
+        asked = asked_pairs(run, manifest, coded.numbers)
+        task = coded.pairs["task"].gather(asked["pair_id"])
+        return cls(coded=coded, asked=AskedPairs.of(asked.with_columns(task)))
 
 
 def evidence_of_run(run: RunDir, manifest: Manifest, pairs: PairsOfRun) -> Evidence:
@@ -142,7 +143,8 @@ def evidence_of_run(run: RunDir, manifest: Manifest, pairs: PairsOfRun) -> Evide
         live=live,
         has_tie={judge.name: has_tie(judge) for judge in config.judges},
         first_orders=first_orders(run, manifest, coded),
-        named=coded.named,
+        names=coded.names,
+        told=coded.told,
         notices=_notices_of_design(run, manifest),
         texts=_texts(run),
         stopping=lambda ended: stopping_of_run(run, manifest, design_of(manifest), ended),
@@ -193,14 +195,20 @@ def calls_of_run(run: RunDir, manifest: Manifest, asked: AskedPairs, *, judge: s
     left = asked.pairs.select(pl.col("expects_ab", "expects_ba").sum()).row(0)
     calls = Calls(
         ended=said.ended,
-        bought=pl.concat([said.ended.select(_BOUGHT), _as_carried(probe.ended, _BOUGHT)]),
-        extra=pl.concat([said.extra.select(_BOUGHT), _as_carried(probe.extra, _BOUGHT)]),
+        bought=_together(said.ended, probe.ended),
+        extra=_together(said.extra, probe.extra),
         probe=_as_carried(probe.ended, PROBE_COLUMNS),
         n_pending=sum(left) * repeats - said.ended.height + probe.n_pending,
         n_pending_items=probe.n_pending,
         probe_pending=probe.pending,
     )
     return with_twins(run, calls, asked.twins, repeats, live=judge in live_judges(manifest.config))
+
+
+def _together(said: pl.DataFrame, probe: pl.DataFrame) -> pl.DataFrame:
+    """Put what was bought of the probe to the rest."""
+    task = pl.col("task").cast(said.schema["task"])
+    return pl.concat([said.select(_BOUGHT), _as_carried(probe, _BOUGHT).with_columns(task)])
 
 
 def _as_carried(whole: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

@@ -116,7 +116,7 @@ def _tabulate(evidence: Evidence, out: Path, room: Path, say: Callable[[str], ob
     write_verdicts(
         out / "verdicts.parquet",
         (voted[judge].collect() for judge in sorted(voted)),
-        evidence.named,
+        evidence.names(),
         divided=gathered.n_calls > DIVIDED_ABOVE,
     )
     return replace(written, absent=_NOT_ALWAYS - tables.keys())
@@ -180,9 +180,12 @@ def _ended_calls(summary: pl.DataFrame) -> dict[str, int]:
 
 def _leaks(evidence: Evidence) -> list[Row]:
     """Count identity leaks in the pairs of each judge; none where the answers are not known."""
-    if not set(LEAK_COLUMNS) <= set(evidence.pairs.columns):
+    told = evidence.told(LEAK_COLUMNS)
+    if told is None:
         return []
-    pairs = evidence.pairs.select(pl.col("task").cast(pl.String), "pair_id", *LEAK_COLUMNS)
+    leaking = told.filter(pl.any_horizontal(pl.col(LEAK_COLUMNS).is_not_null())).collect()
+    tasks = evidence.pairs.select(pl.col("task").cast(pl.String), "pair_id")
+    pairs = tasks.join(leaking, on="pair_id", how="left")
     rows: list[Row] = []
     for judge in evidence.judges:
         expected = evidence.expected(judge)

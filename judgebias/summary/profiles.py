@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from judgebias.summary.clusters import ALL, Group, cluster_numbers, count_vectors
 from judgebias.summary.settle import KEY, SLOTS, STATES, is_complete
+from judgebias.summary.words import place_of
 from judgebias.verdicts import OUTCOMES, Winner
 
 GOLDS: Final = (*Winner, None)
@@ -86,9 +87,7 @@ def count(verdicts: pl.LazyFrame) -> dict[Group, Tally]:
 def _code() -> pl.Expr:
     first = SLOTS[OUTCOMES[0][0]]
     outcome = (pl.col("state_ab") - first) * len(SLOTS) + pl.col("state_ba") - first
-    golds = {str(gold): place for place, gold in enumerate(GOLDS) if gold is not None}
-    gold = pl.col("gold").cast(pl.String)
-    place = gold.replace_strict(golds, default=len(golds), return_dtype=pl.UInt8)
+    place = place_of("gold", Winner).fill_null(len(Winner))
     return pl.when(is_complete()).then(outcome * len(GOLDS) + place).otherwise(INCOMPLETE)
 
 
