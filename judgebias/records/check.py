@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NoReturn
 
 import polars as pl
@@ -19,24 +19,30 @@ _BITS: Final = 2**31 - 1
 
 def check_values(frame: pl.DataFrame, source: Source) -> None:
     """Refuse the first record of a file with a value that no record may have."""
+    rules = list(_rules(source))
+    broken = frame.select(wrong.any().alias(str(n)) for n, (wrong, *_) in enumerate(rules)).row(0)
+    for (wrong, name, expected), is_broken in zip(rules, broken, strict=True):
+        if is_broken:
+            _refuse_where(frame, source, wrong, name, expected)
+
+
+def _rules(source: Source) -> Iterator[tuple[pl.Expr, str, str]]:
+    """Give what is wrong, in which column, and what is expected there."""
     for name in ("pair_id", "judge", "order"):
-        _refuse_where(frame, source, pl.col(name).is_null(), name, "a value")
+        yield pl.col(name).is_null(), name, "a value"
     for name in source.ids:
-        _refuse_where(frame, source, pl.col(name) == "", name, "a name, or null where it may be")
+        yield pl.col(name) == "", name, "a name, or null where it may be"
     for name, words in WORDS.items():
         nullable = "" if name == "order" else " or null (an empty field in CSV)"
-        wrong = ~pl.col(name).is_in(words)
-        _refuse_where(frame, source, wrong, name, f"{', '.join(words)}{nullable}")
+        yield ~pl.col(name).is_in(words), name, f"{', '.join(words)}{nullable}"
     for name, least in WHOLE.items():
         outside = (pl.col(name) < least) | (pl.col(name) > _BITS)
-        _refuse_where(frame, source, outside, name, f"a whole number from {least}")
+        yield outside, name, f"a whole number from {least}"
     for name in SHARES:
-        inside = pl.col(name).is_between(0.0, 1.0)
-        _refuse_where(frame, source, ~inside, name, "a number from 0 to 1")
-    reserved = f"another name: {ALL} is the row over all tasks"
-    _refuse_where(frame, source, pl.col("task") == ALL, "task", reserved)
+        yield ~pl.col(name).is_between(0.0, 1.0), name, "a number from 0 to 1"
+    yield pl.col("task") == ALL, "task", f"another name: {ALL} is the row over all tasks"
     both = pl.col("verdict").is_not_null() & pl.col("failure").is_not_null()
-    _refuse_where(frame, source, both, "failure", "null beside a verdict")
+    yield both, "failure", "null beside a verdict"
 
 
 def drop_repeated(frame: pl.DataFrame, sources: Sequence[Source]) -> tuple[pl.DataFrame, int]:

@@ -91,6 +91,8 @@ def _cast(source: Source, frame: pl.DataFrame, name: str, dtype: pl.DataType) ->
     column = frame[name]
     if column.dtype.is_nested() or column.dtype == pl.Binary or column.dtype == pl.Boolean:
         source.refuse(1, f"{name} is of type {column.dtype}", expected=_expected(name))
+    if column.dtype == dtype:
+        return column
     cast = column.cast(dtype, strict=False)
     # A fraction would be cut to a whole number without a word.
     lost = cast.is_null() & column.is_not_null()

@@ -10,12 +10,13 @@ from typing import Final
 
 import polars as pl
 
+from judgebias.call_numbers import is_repeated
 from judgebias.errors import InputError
 from judgebias.records.check import CALL, PAIR, check_values, drop_repeated, refuse_pairs
 from judgebias.records.columnar import read_csv, read_parquet
 from judgebias.records.columns import KNOWN, QUESTION, SHARES, Chunk, Source
 from judgebias.records.jsonl import read_jsonl
-from judgebias.records.roster import Roster
+from judgebias.records.roster import Roster, parts_by
 from judgebias.records.sources import find_files, kind_of
 from judgebias.replies import FailureKind
 from judgebias.verdicts import Order, Slot
@@ -119,8 +120,8 @@ def _gather(sources: list[Source], roster: Roster) -> tuple[dict[str, pl.DataFra
         if frame.is_empty():
             continue
         calls = _calls(frame, roster.numbers(frame))
-        for (judge,), part in calls.partition_by("judge", as_dict=True, include_key=False).items():
-            parts[str(judge)].append(part)
+        for judge, part in parts_by(calls, "judge"):
+            parts[judge].append(part.drop("judge"))
     if not parts:
         raise InputError(
             f"no verdict records in {', '.join(str(source.path) for source in sources)}",
@@ -148,9 +149,11 @@ def _chunks(source: Source) -> Iterator[Chunk]:
 
 
 def _with_defaults(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(
-        pl.col("task").fill_null(DEFAULT_TASK), pl.col("repeat").fill_null(1).cast(pl.Int32)
-    )
+    defaults = {"task": DEFAULT_TASK, "repeat": 1}
+    missing = [
+        pl.col(name).fill_null(it) for name, it in defaults.items() if frame[name].has_nulls()
+    ]
+    return frame.with_columns(missing).cast({"repeat": pl.Int32})
 
 
 def _calls(frame: pl.DataFrame, pairs: pl.Series) -> pl.DataFrame:
@@ -175,7 +178,10 @@ def _each_once(
 
     Only the calls that are recorded several times are read again, with all that was said.
     """
-    again = {judge: _is_repeated(calls) for judge, calls in judges.items()}
+    again = {
+        judge: pl.Series(is_repeated(calls["pair"], calls["repeat"], calls["order"]))
+        for judge, calls in judges.items()
+    }
     names = pairs.select("task", "pair_id", pair="number")
     keys = [
         calls.filter(repeated)
@@ -199,13 +205,6 @@ def _each_once(
 
 def _of(parts: Mapping[tuple[object, ...], pl.DataFrame], judge: str) -> list[pl.DataFrame]:
     return [parts[(judge,)]] if (judge,) in parts else []
-
-
-def _is_repeated(calls: pl.DataFrame) -> pl.Series:
-    # The key of a call as one number, which is compared ten times faster than three columns.
-    number = pl.col("pair").cast(pl.UInt64) * 2**32 + pl.col("repeat").cast(pl.UInt64) * 2
-    key = number + pl.col("order").to_physical().cast(pl.UInt64)
-    return calls.select(key=key)["key"].is_duplicated()
 
 
 def _select(sources: list[Source], keys: pl.DataFrame, on: tuple[str, ...]) -> pl.DataFrame:

@@ -6,7 +6,7 @@ the records themselves would be gigabytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import polars as pl
@@ -37,8 +37,7 @@ class Roster:
         placed = records.select(
             "task", "pair_id", *self.names, pl.int_range(pl.len(), dtype=pl.UInt32).alias(_PLACE)
         )
-        parts = placed.partition_by("task", as_dict=True, maintain_order=True)
-        found = [self._of_task(str(task), part) for (task,), part in parts.items()]
+        found = [self._of_task(task, part) for task, part in parts_by(placed, "task")]
         return (found[0] if len(found) == 1 else pl.concat(found).sort(_PLACE))[_NUMBER]
 
     @property
@@ -59,8 +58,11 @@ class Roster:
     def _of_task(self, task: str, records: pl.DataFrame) -> pl.DataFrame:
         said = [name for name in self.names if records[name].null_count() < records.height]
         self.told.update(said)
-        held = self._with_new(self._tasks.get(task), records)
+        held = self._tasks.get(task, _nobody(self.names))
         joined = _beside(records, held)
+        if joined[_NUMBER].has_nulls():
+            held = self._with_new(held, joined.filter(pl.col(_NUMBER).is_null()))
+            joined = _beside(records, held)
         late = [name for name in said if (_is_missing(joined, name)).any()]
         if late:
             held = _filled(held, joined, late)
@@ -72,17 +74,23 @@ class Roster:
             self._contradicted.append(wrong.select(pl.lit(task).alias("task"), "pair_id").unique())
         return joined.select(_PLACE, _NUMBER)
 
-    def _with_new(self, held: pl.DataFrame | None, records: pl.DataFrame) -> pl.DataFrame:
-        known = _nobody(self.names) if held is None else held
-        new = records.join(known.select("pair_id"), on="pair_id", how="anti")
-        if new.is_empty():
-            return known
+    def _with_new(self, held: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        """Add the pairs of records that are not held."""
         # Whichever record is taken, the others are compared with it, and fill in what it lacks.
         single = new.unique("pair_id", keep="any").select("pair_id", *self.names)
         numbers = pl.int_range(self._size, self._size + pl.len(), dtype=pl.UInt32)
         self._size += single.height
-        numbered = single.with_columns(numbers.alias(_NUMBER)).select(known.columns)
-        return pl.concat([known, numbered], rechunk=True)
+        numbered = single.with_columns(numbers.alias(_NUMBER)).select(held.columns)
+        return pl.concat([held, numbered], rechunk=True)
+
+
+def parts_by(frame: pl.DataFrame, column: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Part a frame by the names in a column; most files have one, and need no copy."""
+    if frame.height and frame[column].n_unique() == 1:
+        yield str(frame[column][0]), frame
+        return
+    for (name,), part in frame.partition_by(column, as_dict=True, maintain_order=True).items():
+        yield str(name), part
 
 
 def _nobody(names: Sequence[str]) -> pl.DataFrame:
