@@ -63,7 +63,6 @@ class BlockQueue:
         if self._nurses(worker, without):
             return self._take_careful(worker)
         mine = [held.block.judge for held in self._open[worker]]
-        everyone = [held.block.judge for open_ in self._open.values() for held in open_]
         ready = [
             j
             for j, waiting in self._waiting.items()
@@ -71,6 +70,7 @@ class BlockQueue:
         ]
         if not ready:
             return None
+        everyone = [held.block.judge for open_ in self._open.values() for held in open_]
         assignment = self._waiting[min(ready, key=everyone.count)].take(worker)
         self._open[worker].append(assignment)
         return assignment

@@ -145,14 +145,14 @@ def _dataset(
     context.enable_progress_bars = False
     open_blocks = max(OPEN, 2 * len(ready.missing))
     # More turns than blocks: a turn that waits in a worker which can do nothing is one too few.
-    turns = [{"turn": number} for number in range(len(ready.blocks) + pool.most * open_blocks)]
+    turns = [{"turn": number} for number in range(len(ready.blocks) + pool.most * (open_blocks + 3))]
     context.autoscaling_config.actor_pool_util_upscaling_threshold = 1.0
     actors = ActorPoolStrategy(
         min_size=pool.least,
         max_size=pool.most,
         initial_size=pool.first,
-        max_tasks_in_flight_per_actor=open_blocks,
-        max_concurrent_calls_per_actor=open_blocks,
+        max_tasks_in_flight_per_actor=open_blocks + 3,
+        max_concurrent_calls_per_actor=open_blocks + 3,
         enable_true_multi_threading=True,
     )
     dataset = ray.data.from_items(turns, override_num_blocks=len(turns))
