@@ -111,7 +111,7 @@ class Design:
         return {Order.AB: ab_first | both, Order.BA: ~ab_first | both}
 
 
-def words_of(digests: bytes | pa.Buffer) -> Words:
+def words_of(digests: bytes) -> Words:
     """View concatenated 16-byte digests as (n, 2) words."""
     return np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
 
@@ -120,7 +120,9 @@ def digest_words(digests: pl.Series) -> Words:
     """View a column of 16-byte digests as (n, 2) words."""
     column = digests.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.binary(KEY_BYTES))
     data = column.buffers()[1]
-    words = np.empty((0, 2), np.uint64) if data is None else words_of(data)
+    if data is None:
+        return np.empty((0, 2), np.uint64)
+    words = np.frombuffer(data, dtype="<u8").reshape(-1, 2)
     return words[column.offset : column.offset + len(column)]
 
 

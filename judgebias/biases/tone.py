@@ -71,8 +71,8 @@ def _join(verdicts: pl.LazyFrame, densities: pl.LazyFrame | None) -> pl.LazyFram
     if densities is None:
         return verdicts.with_columns(pl.lit(None, pl.Float64).alias(n) for n in DENSITY_COLUMNS)
     key = ["pair_id"] if is_numbered(verdicts) else ["task", "pair_id"]
-    told = densities.select(*key, *(pl.col(name).cast(pl.Float64) for name in DENSITY_COLUMNS))
-    return verdicts.join(told, on=key, how="left", validate="m:1")
+    told = densities.select(*key, *DENSITY_COLUMNS)
+    return verdicts.join(told, on=key, how="left", validate="m:1", maintain_order="left")
 
 
 def _type(name: str) -> pl.DataType:
@@ -94,7 +94,8 @@ def _rows(pairs: CompletePairs) -> Iterator[Row]:
     columns = {LENGTH: pairs.log_ratio[kept]}
     means: dict[str, Row] = {LENGTH: _means(pairs.len_a[kept], pairs.len_b[kept])}
     for kind in KINDS:
-        a, b = (pairs.frame[f"{kind}_{side}"].to_numpy()[kept] for side in ("a", "b"))
+        sides = (pairs.frame[f"{kind}_{side}"].to_numpy()[kept] for side in ("a", "b"))
+        a, b = (side.astype(np.float64) for side in sides)
         columns[kind], means[kind] = a - b, _means(a, b)
     wins = (pairs.final[kept] == LABELS["A"]).astype(np.float64)
     fitted = _fit(columns, wins, cluster)

@@ -80,7 +80,7 @@ def _bands(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _pairings(banded: pl.DataFrame) -> dict[tuple[str, str, str], int]:
+def _pairings(banded: pl.DataFrame) -> dict[tuple[object, ...], int]:
     met = banded.select("judge", "task", "band", "model_x", "model_y").unique()
     tasks = met.with_columns(pl.col("task").cast(pl.String))
     both = pl.concat([tasks, tasks.with_columns(task=pl.lit(ALL)).unique()])
