@@ -3,12 +3,13 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebias.config import RunConfig
-from judgebias.design import Design, Words, cutoff, draws, words_of
+from judgebias.design import Design, Words, cutoff, digest_words, draws, words_of
 from judgebias.pipeline.drawn import drawn_design
 from judgebias.verdicts import Order
 
@@ -112,3 +113,15 @@ def test_exactly_the_asked_number_lies_below_the_cutoff(values: set[int], count:
     array = np.array(sorted(values, reverse=True), dtype=np.uint64)
     bound = cutoff(array, count)
     assert sum(value < bound for value in values) == min(count, len(values))
+
+
+def test_a_column_of_digests_is_read_where_it_lies() -> None:
+    parts = [hashlib.blake2b(str(i).encode(), digest_size=16).digest() for i in range(9)]
+    column = pl.Series(parts, dtype=pl.Binary)
+    assert np.array_equal(digest_words(column), words_of(b"".join(parts)))
+    assert np.array_equal(digest_words(column[3:7]), words_of(b"".join(parts[3:7])))
+    several = pl.concat([column[:2].to_frame(), column[5:].to_frame()], rechunk=False)
+    assert np.array_equal(
+        digest_words(several.to_series()), words_of(b"".join(parts[:2] + parts[5:]))
+    )
+    assert digest_words(column.clear()).shape == (0, 2)

@@ -113,12 +113,12 @@ def _fit(columns: Mapping[str, FloatArray], wins: FloatArray, cluster: IntArray)
     """Fit one model of all covariates that differ, and return the figures of each."""
     used = [name for name, column in columns.items() if column.any()]
     result: dict[str, Row] = {name: {"reason": _CONSTANT} for name in columns}
-    design = np.column_stack([np.ones(len(wins)), *(columns[name] for name in used)])
-    fit = fit_logistic(design, wins)
+    covariates = [np.ones(len(wins)), *(columns[name] for name in used)]
+    fit = fit_logistic(covariates, wins)
     if isinstance(fit, Failure):
         failed: dict[str, Row] = {name: {"reason": f"not available: {fit}"} for name in used}
         return result | failed
-    covariance, n_clusters = cluster_covariance(fit, design, wins, cluster)
+    covariance, n_clusters = cluster_covariance(fit, covariates, wins, cluster)
     r2 = mcfadden_r2(fit, wins)
     for place, name in enumerate(used, start=1):
         slope, interval = float(fit.coefficients[place]), None

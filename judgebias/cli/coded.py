@@ -1,8 +1,9 @@
 """Pairs as numbers while tables are made, and their names again in the files.
 
-A pair's number is its place among all, sorted by task and id; a cluster's its place among the
-sorted names. So numbers sort as the names do, every table is the same, and a million pairs need a
-few bytes each where names need a hundred. Names of which there are few, as tasks, are enumerated.
+A pair's number is its place among all, sorted by task and id; a cluster's is told by the first of
+its pairs. So pairs sort as their names do, clusters of a task lie together, and a million pairs
+need a few bytes each where names need a hundred. Names of which there are few, as tasks, are
+enumerated.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class CodedPairs:
         frame = pairs.select(*few, "pair_id").collect()
         order = _order(frame)
         rest = pairs.select("len_a", "len_b", "cluster").collect()
-        rows = frame.drop("pair_id").hstack(rest.with_columns(_by_name(rest["cluster"])))
+        rows = frame.drop("pair_id").hstack(rest.with_columns(_numbered(rest["cluster"], order)))
         numbers = np.empty(len(order), np.int64)
         numbers[order] = np.arange(len(order))
         return cls(
@@ -94,14 +95,12 @@ def _order(pairs: pl.DataFrame) -> Ints:
     return by_id[np.argsort(task[by_id], kind="stable")].astype(np.int64)
 
 
-def _by_name(clusters: pl.Series) -> pl.Series:
-    """Number clusters by their place among the sorted names."""
-    known = clusters.is_not_null().arg_true()
-    names = clusters.gather(known)
-    order = names.arg_sort()
-    ordered = names.gather(order)
-    begins = (ordered != ordered.shift()).fill_null(value=True)
-    numbers = np.empty(len(order), np.int64)
-    numbers[order.to_numpy()] = np.cumsum(begins.to_numpy()) - 1
+def _numbered(clusters: pl.Series, order: Ints) -> pl.Series:
+    """Number clusters by the first of their pairs, so that those of a task lie together."""
+    known = clusters.gather(order).is_not_null().arg_true()
+    names = clusters.gather(order[known.to_numpy()])
+    found = pl.DataFrame({"name": names}).with_row_index("row")
+    first = pl.col("row").first().over("name").rank("dense").cast(pl.Int64) - 1
+    numbers = found.select(first)["row"]
     none = pl.repeat(None, len(clusters), dtype=pl.Int64, eager=True)
-    return none.scatter(known, numbers).alias(clusters.name)
+    return none.scatter(order[known.to_numpy()], numbers).alias(clusters.name)

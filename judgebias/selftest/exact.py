@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from judgebias.selftest.checks import COVERAGE_WILSON, LEAST_SIZE, MOST_COVERAGE, SIZE, Check
 from judgebias.selftest.planted import FloatArray
@@ -51,7 +51,7 @@ def exact_checks() -> list[Check]:
 
 def sign_test_size(n: int) -> float:
     """Return the probability that n fair flips give a p-value below .05."""
-    ways = stats.binom.pmf(np.arange(n + 1), n, 0.5)
+    ways = _shares(n, np.array([0.5]))[:, 0]
     rejected = [sign_test_p(k, n) < SIZE for k in range(n + 1)]
     return float(ways[rejected].sum())
 
@@ -61,6 +61,13 @@ def wilson_coverage(n: int, rates: FloatArray) -> FloatArray:
     intervals = [wilson(k, n) for k in range(n + 1)]
     low = np.array([interval.low for interval in intervals if interval], dtype=np.float64)
     high = np.array([interval.high for interval in intervals if interval], dtype=np.float64)
-    ways = stats.binom.pmf(np.arange(n + 1)[:, None], n, rates)
+    ways = _shares(n, rates)
     holds = (low[:, None] <= rates) & (rates <= high[:, None])
     return np.asarray((ways * holds).sum(axis=0), dtype=np.float64)
+
+
+def _shares(n: int, rates: FloatArray) -> FloatArray:
+    """Return P(B = k) for k = 0 to n, a row each, and each rate."""
+    k = np.arange(n + 1)[:, None]
+    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return np.exp(ways + special.xlogy(k, rates) + special.xlog1py(n - k, -rates))

@@ -12,12 +12,13 @@ from math import ceil
 from typing import Final
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from judgebias.selftest.checks import Check
 from judgebias.stats.anytime import anytime_sign_p
 from judgebias.stats.binomial import sign_test_p
 from judgebias.stats.interval import Z95
+from judgebias.stats.offset import critical_count
 from judgebias.stats.profiles import IntArray
 from judgebias.stopping.rule import ALPHA, Rule, Units, look, settled_prefix
 
@@ -227,8 +228,7 @@ def _fixed_power(swing: float, consistency: float) -> int | None:
 
 
 def _power(n: int, share: float) -> float:
-    critical = int(stats.binom.isf(ALPHA / 2.0, n, 0.5)) + 1
-    return float(stats.binom.sf(critical - 1, n, share))
+    return float(special.bdtrc(critical_count(n) - 1, n, share))
 
 
 def _fixed_width(swing: float, consistency: float) -> int:

@@ -2,12 +2,12 @@
 
 Scores are 0 to 1, so that a tie may count as one half. All sums are taken column by column, in the
 order of the rows: the same rows give the same bits, however many threads a matrix product may use.
-They are taken block by block, so that a million rows need no more memory than their design.
+They are taken block by block, so that a million rows need no more memory than they take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -19,6 +19,7 @@ from scipy import linalg
 from judgebias.stats.profiles import IntArray, dense
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+Columns: TypeAlias = Sequence[FloatArray]
 
 _MAX_STEPS = 100
 # Newton doubles the digits with each step: after one this small the error is below 1e-13. On a way
@@ -54,13 +55,13 @@ class Logistic:
     """(rows,) fitted probabilities."""
 
 
-def fit_logistic(design: FloatArray, score: FloatArray) -> Logistic | Failure:
-    """Fit P(score = 1) = sigma(design @ coefficients) by maximum likelihood.
+def fit_logistic(covariates: Columns, score: FloatArray) -> Logistic | Failure:
+    """Fit P(score = 1) = sigma(sum of coefficient times covariate) by maximum likelihood.
 
     Parameters
     ----------
-    design
-        (rows, covariates), finite; a column of ones is an intercept.
+    covariates
+        (rows,) each, finite; one of ones is an intercept.
     score
         (rows,) 0 to 1.
 
@@ -73,12 +74,12 @@ def fit_logistic(design: FloatArray, score: FloatArray) -> Logistic | Failure:
     -----
     Newton's method with step halving; the likelihood is concave, so its maximum is one.
     """
-    if design.shape[0] == 0:
+    if score.size == 0:
         return Failure.NO_ROWS
-    scale = np.maximum(design.max(axis=0), -design.min(axis=0))
+    scale = np.array([max(column.max(), -column.min()) for column in covariates])
     if not (scale > 0.0).all():
         return Failure.NOT_IDENTIFIED
-    rows = _Rows(design=design, scale=scale, score=score)
+    rows = _Rows(covariates=covariates, scale=scale, score=score)
     start = rows.at(np.zeros(len(scale)))
     # All weights are 1/4 here.
     if _singular(4.0 * start.information):
@@ -96,13 +97,13 @@ def fit_logistic(design: FloatArray, score: FloatArray) -> Logistic | Failure:
 
 
 def cluster_covariance(
-    fit: Logistic, design: FloatArray, score: FloatArray, cluster: IntArray
+    fit: Logistic, covariates: Columns, score: FloatArray, cluster: IntArray
 ) -> tuple[FloatArray, int]:
     """Return the sandwich over clusters, times G/(G - 1), and the number of clusters G.
 
     Parameters
     ----------
-    fit, design, score
+    fit, covariates, score
         As fitted.
     cluster
         (rows,) cluster of each row, any whole numbers.
@@ -112,7 +113,7 @@ def cluster_covariance(
     Liang and Zeger (1986). With one cluster the covariance is not defined: NaN.
     """
     residual = score - fit.mean
-    scores = cluster_sums((column * residual for column in design.T), cluster)
+    scores = cluster_sums((column * residual for column in covariates), cluster)
     n_clusters = len(scores)
     if n_clusters < 2:
         return np.full_like(fit.covariance, np.nan), n_clusters
@@ -153,7 +154,7 @@ class _Point:
 class _Rows:
     """What is fitted, its covariates brought to one scale."""
 
-    design: FloatArray
+    covariates: Columns
     scale: FloatArray
     score: FloatArray
 
@@ -181,7 +182,8 @@ class _Rows:
         """Give (covariates, rows) and the scores of each block."""
         for first in range(0, len(self.score), _BLOCK):
             rows = slice(first, first + _BLOCK)
-            yield np.ascontiguousarray((self.design[rows] / self.scale).T), self.score[rows]
+            block = np.stack([column[rows] for column in self.covariates])
+            yield block / self.scale[:, None], self.score[rows]
 
 
 def _maximum(rows: _Rows, start: _Point) -> tuple[FloatArray, _Point] | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from math import log
 
-from scipy import special, stats
+from scipy import special
 
 from judgebias.stats.binomial import clopper_pearson
 from judgebias.stats.interval import UNBOUNDED, Interval
 
+_HALF_ALPHA = 0.025
 _POWER = 0.8
 
 
@@ -60,11 +61,22 @@ def detectable_offset(n_leaning: int) -> float | None:
     The critical count of the one-sided test at .025, and the share that reaches it with probability
     .8 (a Beta quantile: Clopper and Pearson 1934).
     """
-    critical = int(stats.binom.isf(0.025, n_leaning, 0.5)) + 1
-    if n_leaning == 0 or critical > n_leaning:
+    critical = critical_count(n_leaning) if n_leaning else 1
+    if critical > n_leaning:
         return None
     share = float(special.betaincinv(critical, n_leaning - critical + 1, _POWER))
     return _half_logit(share)
+
+
+def critical_count(n: int) -> int:
+    """Return the smallest k with P(B >= k) <= .025 for n fair flips, n at least 1."""
+    # Not scipy.stats: its import takes half a second and 40 MB of every command.
+    count = int(special.bdtrik(0.975, n, 0.5)) + 1
+    while special.bdtrc(count - 2, n, 0.5) <= _HALF_ALPHA:
+        count -= 1
+    while special.bdtrc(count - 1, n, 0.5) > _HALF_ALPHA:
+        count += 1
+    return count
 
 
 def _half_logit(share: float | None) -> float | None:

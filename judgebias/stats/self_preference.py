@@ -97,7 +97,7 @@ def self_preference(
     lacking = _lacking(calls)
     if lacking is not None:
         return lacking
-    fit = fit_logistic(calls.design, calls.a_wins)
+    fit = fit_logistic(list(calls.design.T), calls.a_wins)
     if not isinstance(fit, Logistic):
         return fit
     kept = others.where(component[others.a] == component[others.b])

@@ -76,16 +76,33 @@ def count_vectors(cluster: IntArray, kind: IntArray, kinds: int) -> Counted:
         (pairs,) whole numbers, kinds from 0 to `kinds` - 1.
     """
     places, _ = dense(cluster)
-    # A cluster of one is told by the kind of its pair; most inputs have few others.
-    single = np.bincount(places, minlength=1)[places] == 1
-    alone = np.bincount(kind[single], minlength=kinds)
-    met = np.flatnonzero(alone)
-    several, multiplicity = _several(*dense(places[~single]), kind[~single], kinds)
-    counts = np.concatenate([np.eye(kinds, dtype=np.int64)[met], several])
+    size = np.bincount(places, minlength=1)[places]
+    # Most clusters hold one pair or two, which are told by their kinds alone.
+    one, two, more = size == 1, size == 2, size > 2
+    parts = [
+        _ones(kind[one], kinds),
+        _twos(places[two], kind[two], kinds),
+        _several(*dense(places[more]), kind[more], kinds),
+    ]
+    counts, multiplicity = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort(counts.T[::-1])
-    return Counted(
-        counts=counts[order], multiplicity=np.concatenate([alone[met], multiplicity])[order]
-    )
+    return Counted(counts=counts[order], multiplicity=multiplicity[order])
+
+
+def _ones(kind: IntArray, kinds: int) -> tuple[IntArray, IntArray]:
+    """Count clusters of one pair."""
+    clusters = np.bincount(kind, minlength=kinds)
+    met = np.flatnonzero(clusters)
+    return np.eye(kinds, dtype=np.int64)[met], clusters[met]
+
+
+def _twos(places: IntArray, kind: IntArray, kinds: int) -> tuple[IntArray, IntArray]:
+    """Count clusters of two pairs."""
+    both = kind[np.argsort(places, kind="stable")].reshape(-1, 2).astype(np.int64)
+    clusters = np.bincount(both.min(axis=1) * kinds + both.max(axis=1), minlength=kinds**2)
+    met = np.flatnonzero(clusters)
+    unit = np.eye(kinds, dtype=np.int64)
+    return unit[met // kinds] + unit[met % kinds], clusters[met]
 
 
 def _several(

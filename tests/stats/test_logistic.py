@@ -22,7 +22,7 @@ def with_intercept(column: list[float]) -> np.ndarray:
 
 
 def fitted(design: np.ndarray, score: np.ndarray) -> Logistic:
-    fit = fit_logistic(design, score)
+    fit = fit_logistic(list(design.T), score)
     assert isinstance(fit, Logistic)
     return fit
 
@@ -86,7 +86,7 @@ def test_what_has_no_maximum_is_a_failure(
     column: list[float], score: list[int], failure: Failure
 ) -> None:
     design = np.column_stack([np.ones(len(column)), np.array(column, dtype=float)])
-    assert fit_logistic(design, np.array(score, dtype=float)) is failure
+    assert fit_logistic(list(design.T), np.array(score, dtype=float)) is failure
 
 
 def test_each_row_its_own_cluster_is_the_robust_covariance() -> None:
@@ -96,7 +96,7 @@ def test_each_row_its_own_cluster_is_the_robust_covariance() -> None:
     fit = fitted(design, score)
     scores = design * (score - fit.mean)[:, None]
     expected = fit.covariance @ (scores.T @ scores) @ fit.covariance * 40 / 39
-    covariance, n_clusters = cluster_covariance(fit, design, score, rng.permutation(40))
+    covariance, n_clusters = cluster_covariance(fit, list(design.T), score, rng.permutation(40))
     assert n_clusters == 40
     assert covariance == pytest.approx(expected, rel=1e-10)
 
@@ -105,9 +105,10 @@ def test_rows_of_a_cluster_twice_over_add_nothing() -> None:
     rng = np.random.default_rng(6)
     design, cluster = with_intercept(rng.normal(size=30).tolist()), np.arange(30) // 2
     score = (rng.random(30) < 0.4).astype(float)
-    once, _ = cluster_covariance(fitted(design, score), design, score, cluster)
-    double = np.tile(design, (2, 1)), np.tile(score, 2), np.tile(cluster, 2)
-    twice, n_clusters = cluster_covariance(fitted(*double[:2]), *double)
+    once, _ = cluster_covariance(fitted(design, score), list(design.T), score, cluster)
+    double = np.tile(design, (2, 1)), np.tile(score, 2)
+    columns = list(double[0].T)
+    twice, n_clusters = cluster_covariance(fitted(*double), columns, double[1], np.tile(cluster, 2))
     assert n_clusters == 15
     assert twice == pytest.approx(once, rel=1e-9)
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from judgebias.summary import VERDICT_COLUMNS, failures_table, settle_calls, summarize
+from judgebias.summary.settle import in_order
 from judgebias.verdicts import Slot, final, settle
 from tests.summary.verdict_frames import calls_of, judged, pairs_of, settled
 from tests.summary.verdict_oracle import CELLS
@@ -76,6 +77,20 @@ def test_recorded_twice_alike_counts_once() -> None:
     calls = calls_of(pairs)
     twice = settle_calls(pl.concat([calls, calls]).lazy(), pairs_of(pairs).lazy())
     assert summarize(twice).equals(summarize(settled(pairs)), null_equal=True)
+
+
+def test_verdicts_are_sorted_and_sorting_is_told_from_their_numbers() -> None:
+    pairs = [judged("first", "tie", n, repeat=repeat) for n in (11, 2, 1) for repeat in (2, 1)]
+    rows = settled(pairs).collect()
+    assert rows.select("pair_id", "repeat").rows() == [
+        (name, repeat) for name in ("1", "11", "2") for repeat in (1, 2)
+    ]
+    numbered = rows.with_columns(pair_id=pl.col("pair_id").cast(pl.Int64))
+    key = in_order(numbered).select("pair_id", "repeat").rows()
+    assert key == [(n, repeat) for n in (1, 2, 11) for repeat in (1, 2)]
+    once = in_order(numbered.filter(pl.col("repeat") == 1).reverse())
+    assert once["pair_id"].to_list() == [1, 2, 11]
+    assert in_order(once).equals(once)
 
 
 def test_columns_are_those_of_the_file() -> None:
