@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from judgebias.biases.ballots import PANEL
 from judgebias.cli.evidence import Calls, Evidence
 from judgebias.summary import (
     Row,
@@ -57,11 +58,13 @@ class Gathered:
     def of(cls, evidence: Evidence, room: Path) -> Gathered:
         """Settle one judge after the other, and leave its verdicts in a file of the room."""
         gathered = cls()
+        # The tables that compare judges name each a million times, and the panel beside them.
+        names = pl.Enum([*evidence.judges, PANEL])
         for number, judge in enumerate(evidence.judges):
             path = room / f"{number}.parquet"
             verdicts = gathered._settle(evidence, judge)
             gathered._add(verdicts.lazy(), evidence)
-            verdicts.write_parquet(path, compression="lz4")
+            verdicts.cast({"judge": names}).write_parquet(path, compression="lz4")
             gathered.verdicts[judge] = pl.scan_parquet(path, glob=False)
         return gathered
 

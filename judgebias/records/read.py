@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import polars as pl
 
@@ -25,6 +26,8 @@ DEFAULT_TASK: Final = "default"
 PAIR_COLUMNS: Final = ("model_a", "model_b", "gold", "cluster", "len_a", "len_b", "identical")
 CALL_COLUMNS: Final = (*CALL, "slot", "failure", *SHARES)
 
+_Frame: TypeAlias = tuple[pl.DataFrame, frozenset[str]]
+"""A part of a file in the common form, and the columns of it that were not used."""
 _TYPES: Final = {
     "order": pl.Enum(Order),
     "slot": pl.Enum(Slot),
@@ -115,7 +118,7 @@ def read_records(sources: Iterable[str | Path], *, cluster: str = "question") ->
 def _gather(sources: list[Source], roster: Roster) -> tuple[dict[str, pl.DataFrame], set[str]]:
     parts: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
     unused: set[str] = set()
-    for frame, more in _frames(sources):
+    for frame, more in _read_ahead(_frames(sources)):
         unused |= more
         if frame.is_empty():
             continue
@@ -131,7 +134,16 @@ def _gather(sources: list[Source], roster: Roster) -> tuple[dict[str, pl.DataFra
     return judges, unused
 
 
-def _frames(sources: list[Source]) -> Iterator[tuple[pl.DataFrame, frozenset[str]]]:
+def _read_ahead(frames: Iterator[_Frame]) -> Iterator[_Frame]:
+    """Read and check the next part in a thread while one is made use of."""
+    with ThreadPoolExecutor(1, thread_name_prefix="records") as pool:
+        following = pool.submit(next, frames, None)
+        while (frame := following.result()) is not None:
+            following = pool.submit(next, frames, None)
+            yield frame
+
+
+def _frames(sources: list[Source]) -> Iterator[_Frame]:
     for source in sources:
         for chunk in _chunks(source):
             check_values(chunk.frame, source)

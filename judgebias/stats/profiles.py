@@ -7,6 +7,7 @@ until the last step, so they depend neither on the order of the profiles nor on 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -50,14 +51,25 @@ def columns(**named: npt.ArrayLike) -> tuple[IntArray, ...]:
 
 def dot(*factors: IntArray) -> int:
     """Return the sum of the products, exactly, whatever its size."""
-    bound = np.ones(factors[0].shape)
-    for factor in factors:
-        bound = bound * np.abs(factor.astype(np.float64))
     # int64 wraps silently, so sums that might not fit go through Python's own integers.
-    product = factors[0] if bound.sum() < _INT64_SAFE else factors[0].astype(object)
+    product = factors[0] if _fits(factors) else factors[0].astype(object)
     for factor in factors[1:]:
         product = product * factor
     return int(product.sum())
+
+
+def _fits(factors: Sequence[IntArray]) -> bool:
+    if factors[0].size == 0:
+        return True
+    largest = factors[0].size
+    for factor in factors:
+        largest *= max(int(factor.max()), -int(factor.min()))
+    if largest < _INT64_SAFE:
+        return True
+    bound = np.ones(factors[0].shape)
+    for factor in factors:
+        bound = bound * np.abs(factor.astype(np.float64))
+    return bool(bound.sum() < _INT64_SAFE)
 
 
 def gram(rows: IntArray, weight: IntArray) -> npt.NDArray[np.object_]:

@@ -15,6 +15,7 @@ from judgebias.stats.profiles import IntArray, columns, dot
 Weights: TypeAlias = npt.NDArray[np.int64 | np.float64]
 
 _EXACT_UP_TO = 20_000
+_FEW = 1024
 # So many clusters have fewer sign patterns than int64 can count: nothing is rounded at all.
 _COUNTABLE_CLUSTERS = 62
 
@@ -58,10 +59,14 @@ def sign_flip_p(d: npt.ArrayLike, multiplicity: npt.ArrayLike | None = None) -> 
 
 
 def _by_size(totals: IntArray, weights: IntArray) -> tuple[IntArray, IntArray]:
-    sizes, place = np.unique(np.abs(totals), return_inverse=True)
-    clusters = np.zeros(sizes.shape, dtype=np.int64)
-    np.add.at(clusters, place, weights)
-    return sizes, clusters
+    size = np.abs(totals)
+    if int(size.max()) > 4 * size.size + _FEW:
+        sizes, place = np.unique(size, return_inverse=True)
+        return sizes, np.bincount(place, weights=weights).astype(np.int64)
+    # Whole numbers below 2**53 are exact as floating point, and no cluster counts as nothing.
+    clusters = np.bincount(size, weights=weights).astype(np.int64)
+    sizes = np.flatnonzero(clusters)
+    return sizes, clusters[sizes]
 
 
 def _normal_p(distance: int, variance: int) -> float:

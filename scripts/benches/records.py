@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 import psutil
 
+from scripts.benches.watched import high_water
+
 MODELS = [f"model-{number}" for number in range(6)]
 LOOK_S = 0.1
 MIB = 2**20
@@ -78,7 +80,7 @@ def summarized(records: Path, out: Path, calls: int) -> dict[str, Any]:
             if name not in seen and path.exists():
                 seen[name] = round(time.monotonic() - began, 1)
         try:
-            peak = max(peak, watched.memory_info().rss)
+            peak = max(peak, high_water(process.pid))
             cpu_s = sum(watched.cpu_times()[:2])
         except psutil.Error:
             break

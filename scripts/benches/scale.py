@@ -158,10 +158,13 @@ def _row(found: Watched, at: Stages, calls: int) -> Row:
         "s_tables": round(at.ended - at.tables, 1),
         "calls_per_s_judging": round(calls / judging),
         "calls_per_s_after_ray": round(calls / (at.ended - at.started - ray)),
-        **{f"driver_mib_{name}": _mib(found, DRIVER, *span) for name, span in spans.items()},
-        "driver_mib": _mib(found, DRIVER),
-        "worker_mib": _mib(found, "worker"),
-        "owner_mib": _mib(found, "owner"),
+        **{
+            f"driver_mib_{name}": _whole(found.seen_mib(DRIVER, *span))
+            for name, span in spans.items()
+        },
+        "driver_mib_peak": _whole(found.peak_mib(DRIVER)),
+        "worker_mib_peak": _whole(found.peak_mib("worker")),
+        "owner_mib_peak": _whole(found.peak_mib("owner")),
         "cpu_s_driver_survey": round(found.cpu_s(DRIVER, at.started, at.known), 1),
         "cpu_s_driver_tables": round(found.cpu_s(DRIVER, at.tables, at.ended), 1),
         "cpu_s_driver_judging": round(found.cpu_s(DRIVER, at.first, at.last), 1),
@@ -170,9 +173,8 @@ def _row(found: Watched, at: Stages, calls: int) -> Row:
     }
 
 
-def _mib(found: Watched, kind: str, *span: float) -> int | None:
-    peak = found.peak_mib(kind, *span)
-    return None if peak is None else round(peak)
+def _whole(mib: float | None) -> int | None:
+    return None if mib is None else round(mib)
 
 
 def _others(found: Watched, *span: float) -> float:

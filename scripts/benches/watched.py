@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,8 @@ class Seen:
     pid: int
     rss: int
     """Bytes of memory that are resident, shared ones included."""
+    most: int
+    """The most that ever were, between two looks as well."""
     cpu_s: float
 
 
@@ -51,8 +53,13 @@ class Watched:
         """Tell when a line with these words came."""
         return next(at for at, line in self.lines if words in line)
 
-    def peak_mib(self, kind: str, start: float = 0.0, end: float = float("inf")) -> float | None:
-        """Give the most memory that any one process of this kind held between two moments."""
+    def peak_mib(self, kind: str) -> float | None:
+        """Give the most memory that any one process of this kind ever held, as the kernel knows."""
+        sizes = [one.most for one in self.seen if one.kind == kind]
+        return max(sizes) / 2**20 if sizes else None
+
+    def seen_mib(self, kind: str, start: float, end: float) -> float | None:
+        """Give the most that one of them was seen to hold between two moments."""
         sizes = [one.rss for one in self.seen if one.kind == kind and start <= one.time <= end]
         return max(sizes) / 2**20 if sizes else None
 
@@ -71,7 +78,7 @@ class Watched:
 
 
 @contextmanager
-def watched(run: Path, *, files: bool = False) -> Iterator[tuple[subprocess.Popen[str], Watched]]:
+def watched(run: Path, *, files: bool = False) -> Generator[tuple[subprocess.Popen[str], Watched]]:
     """Start `judgebias run` on a run file, and watch it until it ends.
 
     With `files` it is noted when the driver opens the journal, which takes some CPU to see.
@@ -133,8 +140,16 @@ def _look_at_memory(driver: psutil.Process, found: Watched) -> None:
         with suppress(psutil.Error):
             kind = DRIVER if process == driver else _kind(process)
             cpu = process.cpu_times()
-            rss = process.memory_info().rss
-            found.seen.append(Seen(now, kind, process.pid, rss, cpu.user + cpu.system))
+            rss, most = process.memory_info().rss, high_water(process.pid)
+            found.seen.append(Seen(now, kind, process.pid, rss, most, cpu.user + cpu.system))
+
+
+def high_water(pid: int) -> int:
+    """Read the most memory that a process ever had resident, in bytes; 0 where it is gone."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+        return next((int(line.split()[1]) * 1024 for line in lines if line[:6] == "VmHWM:"), 0)
+    return 0
 
 
 def _kind(process: psutil.Process) -> str:
