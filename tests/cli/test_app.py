@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -221,3 +222,20 @@ def test_the_command_exits_with_the_code(monkeypatch: pytest.MonkeyPatch, capsys
         main()
     assert end.value.code == 2
     assert "bogus" in capsys.readouterr().err
+
+
+def test_an_interrupt_while_the_command_is_read_shows_no_traceback() -> None:
+    program = """
+import sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "judgebias.cli":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from judgebias.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted: nothing was begun\n")
