@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from judgebias.cli.coded import Namer
 from judgebias.families import BUILT_IN, Families
 from judgebias.summary.texts import Texts
 
@@ -47,8 +48,8 @@ class Evidence:
     expected: Callable[[str], pl.DataFrame | None]
     """Judge -> what a live run asks (pair_id, repeat, expects_ab, expects_ba); None for records,
     which are all there is."""
-    names: Callable[[], Callable[[pl.DataFrame], pl.DataFrame]]
-    """Reads the names of pairs and clusters, and gives what puts them in the place of numbers."""
+    names: Callable[[], Namer]
+    """Reads the names of pairs and clusters."""
     told: Callable[[Sequence[str]], pl.LazyFrame | None]
     """Columns of the pairs' texts -> these beside `pair_id`; None where they are not known."""
     quorum: int = 0
@@ -62,7 +63,7 @@ class Evidence:
     has_tie: Mapping[str, bool | None] = field(default_factory=dict[str, bool | None])
     """Judge -> whether it can call a tie, where that is known."""
     first_orders: pl.LazyFrame | None = None
-    """task, pair_id, first_order, where the design does not ask every pair in both orders."""
+    """pair_id, first_order, where the design does not ask every pair in both orders."""
     notices: tuple[str, ...] = ()
     """What the reader of summary.md must know of the design."""
     texts: Texts | None = None

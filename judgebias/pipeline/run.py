@@ -37,7 +37,7 @@ from judgebias.progress import Progress, RunEnd
 WATCH_S = 0.25
 WAITING = 3
 """Turns that wait in each worker for a block to be closed: Ray takes long to bring another one, and
-a judge that answers at once would stand still (measured: a third fewer calls)."""
+a judge that answers at once would stand still meanwhile."""
 LAST_TURNS_S = 10.0
 """Seconds for the last turns to come back once no block is left; a turn in the hands of an actor
 that finds no node to be restarted on would never come back."""
