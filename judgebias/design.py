@@ -4,6 +4,9 @@ Every choice is a seeded draw on the pair's digest, so it is the same in the dri
 and after a resume, and a larger sample contains the smaller one.
 """
 
+# pyright: reportUnknownParameterType=false
+# pyarrow ships no types: its arrays are unknown to the checker wherever they are passed on.
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -118,12 +121,17 @@ def words_of(digests: bytes) -> Words:
 
 def digest_words(digests: pl.Series) -> Words:
     """View a column of 16-byte digests as (n, 2) words."""
-    column = digests.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.binary(KEY_BYTES))
-    data = column.buffers()[1]
+    column = digests.to_arrow(compat_level=pl.CompatLevel.oldest())
+    return array_words(column.cast(pa.binary(KEY_BYTES)))
+
+
+def array_words(digests: pa.FixedSizeBinaryArray) -> Words:
+    """View an Arrow column of 16 bytes each as (n, 2) words."""
+    data = digests.buffers()[1]
     if data is None:
         return np.empty((0, 2), np.uint64)
     words = np.frombuffer(data, dtype="<u8").reshape(-1, 2)
-    return words[column.offset : column.offset + len(column)]
+    return words[digests.offset : digests.offset + len(digests)]
 
 
 def question_words(question_ids: Iterable[str], orders: Orders) -> Words | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgebias.calls import KEY_BYTES, call_mask
+from judgebias.design import Words, array_words, words_of
 from judgebias.journal.read import JournalReader
 from judgebias.verdicts import Order
-
-Words: TypeAlias = npt.NDArray[np.uint64]
 
 _NAMES = ["pair", "judge", "fingerprint", "repeat", "order", "slot"]
 _CALL = ["key", "judge", "task", "pair_id", "repeat", "order"]
@@ -72,7 +70,7 @@ def done_and_failed(folder: Path, fingerprints: Mapping[str, bytes]) -> tuple[Wo
 
 def contains(done: Words, keys: bytes) -> npt.NDArray[np.bool_]:
     """Say for each of n x 16 bytes of keys, as `call_keys` makes them, whether it is in `done`."""
-    wanted = _words(keys)
+    wanted = words_of(keys)
     order = np.argsort(wanted[:, 0])
     # Needles in order walk the array once instead of jumping through all of it.
     first, last = wanted[order, 0], wanted[order, 1]
@@ -159,18 +157,7 @@ def _keys(rows: pa.RecordBatch, fingerprint: bytes) -> Words:
     swapped = _ask("equal", rows["order"], Order.BA.value).to_numpy(zero_copy_only=False)
     kinds, kind = np.unique(rows["repeat"].to_numpy() * 2 + swapped, return_inverse=True)
     masks = b"".join(call_mask(fingerprint, orders[k % 2], int(k // 2)) for k in kinds)
-    return _digests(rows["pair"]) ^ _words(masks)[kind]
-
-
-def _digests(pairs: pa.Array) -> Words:
-    """View a column of sixteen bytes each."""
-    data = pairs.buffers()[1]
-    words = np.empty((0, 2), np.uint64) if data is None else _words(data)
-    return words[pairs.offset : pairs.offset + len(pairs)]
-
-
-def _words(data: bytes | pa.Buffer) -> Words:
-    return np.frombuffer(data, np.uint64).reshape(-1, 2)
+    return array_words(rows["pair"]) ^ words_of(masks)[kind]
 
 
 def _sorted(keys: Words) -> Words:
